@@ -1,0 +1,44 @@
+package sqs
+
+// Code names an error as the AWS model of SQS does: the local name of the JSON
+// protocol's __type. httpapi knows its Query code and HTTP status.
+type Code string
+
+// The errors of the SQS API (spec §1.6).
+const (
+	QueueDoesNotExist            Code = "QueueDoesNotExist"
+	QueueDeletedRecently         Code = "QueueDeletedRecently"
+	QueueNameExists              Code = "QueueNameExists"
+	InvalidAttributeName         Code = "InvalidAttributeName"
+	InvalidAttributeValue        Code = "InvalidAttributeValue"
+	InvalidMessageContents       Code = "InvalidMessageContents"
+	ReceiptHandleIsInvalid       Code = "ReceiptHandleIsInvalid"
+	PurgeQueueInProgress         Code = "PurgeQueueInProgress"
+	OverLimit                    Code = "OverLimit"
+	EmptyBatchRequest            Code = "EmptyBatchRequest"
+	TooManyEntriesInBatchRequest Code = "TooManyEntriesInBatchRequest"
+	BatchEntryIdsNotDistinct     Code = "BatchEntryIdsNotDistinct"
+	InvalidBatchEntryId          Code = "InvalidBatchEntryId" //nolint:revive // AWS spells it so
+	BatchRequestTooLong          Code = "BatchRequestTooLong"
+	UnsupportedOperation         Code = "UnsupportedOperation"
+	ResourceNotFoundException    Code = "ResourceNotFoundException"
+	RequestThrottled             Code = "RequestThrottled"
+	MissingParameter             Code = "MissingRequiredParameterException"
+	InvalidParameterValue        Code = "InvalidParameterValueException"
+	// InternalFailure answers every call but DeleteQueue on a queue that was
+	// marked damaged by a panic.
+	InternalFailure Code = "InternalFailure"
+)
+
+// HandleMark stands in an Error's Message for the receipt handle that the
+// client sent, which State does not see.
+const HandleMark = "\x00handle\x00"
+
+// Error is an answer to the client, not a fault of the broker. It is as much a
+// part of the replicated outcome as a Result is.
+type Error struct {
+	Code    Code
+	Message string
+}
+
+func (e *Error) Error() string { return string(e.Code) + ": " + e.Message }

@@ -1,0 +1,72 @@
+package sqs
+
+// Result is what a command gives back to the caller who sent it. It holds
+// identities and numbers, never the content of a message.
+//
+//sumtype:decl
+type Result interface{ sqsResult() }
+
+type (
+	// Done is the result of every command whose action has no output: the
+	// queue exists, and what was asked for holds now.
+	Done struct{}
+	// ListQueuesResult lists names in ascending order.
+	ListQueuesResult struct {
+		Names []string
+		More  bool // there are names after the last one
+	}
+	// GetQueueAttributesResult is all that a queue has for attributes. Counts
+	// leave out messages that have expired.
+	GetQueueAttributesResult struct {
+		Attributes []Attribute // the settable ones that have a value, canonical, sorted by name
+		CreatedAt  Time
+		ModifiedAt Time // of the latest change of attributes
+		Visible    int
+		InFlight   int
+		Delayed    int
+	}
+	// ListQueueTagsResult lists tags sorted by key.
+	ListQueueTagsResult struct{ Tags []Tag }
+	// ListDeadLetterSourceQueuesResult lists queues in ascending order.
+	ListDeadLetterSourceQueuesResult struct {
+		Queues []QueueKey
+		More   bool
+	}
+	// SendMessageBatchResult has one outcome for each entry, in their order.
+	SendMessageBatchResult struct{ Entries []SendResult }
+	// SendResult is the outcome of one SendEntry.
+	SendResult struct {
+		Err *Error // this entry alone was refused; all else is zero then
+		// Body is the number under which the content is to be stored; 0 when
+		// there is nothing to store, because it is a duplicate.
+		Body           uint64
+		MessageID      MessageID // of a duplicate, the original's
+		SequenceNumber uint64    // FIFO queues only
+	}
+	// ReceiveMessageResult is empty when no message is available.
+	ReceiveMessageResult struct{ Messages []Received }
+	// Received is one delivery of one message.
+	Received struct {
+		Receipt         Receipt
+		Body            uint64 // number of its content
+		SentAt          Time
+		FirstReceivedAt Time
+		ReceiveCount    int // ApproximateReceiveCount, this delivery included
+		SequenceNumber  uint64
+		// DeadLetterSource is the queue from which the message was moved here;
+		// zero when it was not moved.
+		DeadLetterSource QueueKey
+	}
+	// BatchResult has one outcome for each entry of a DeleteMessageBatch or
+	// ChangeMessageVisibilityBatch, in their order; nil is success.
+	BatchResult struct{ Errors []*Error }
+)
+
+func (Done) sqsResult()                             {}
+func (ListQueuesResult) sqsResult()                 {}
+func (GetQueueAttributesResult) sqsResult()         {}
+func (ListQueueTagsResult) sqsResult()              {}
+func (ListDeadLetterSourceQueuesResult) sqsResult() {}
+func (SendMessageBatchResult) sqsResult()           {}
+func (ReceiveMessageResult) sqsResult()             {}
+func (BatchResult) sqsResult()                      {}
