@@ -1,0 +1,161 @@
+package checker
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+
+	"holdfast.internal/jepsen/history"
+)
+
+// checkHandle looks for refusals of handles of messages that certainly exist. A
+// standard queue honours any handle of a message; deleting one that is gone
+// succeeds as well.
+func checkHandle(r *run, v *verdict) {
+	for _, m := range r.messages {
+		for _, d := range m.deletes {
+			if refused(d) {
+				v.add("%s: delete at %s refused: %s", m, span(d), d.Error)
+			}
+		}
+		gone := m.deletable()
+		for _, c := range m.changes {
+			if refused(c) && gone > c.Return {
+				v.add("%s: change of visibility at %s refused: %s", m, span(c), c.Error)
+			}
+		}
+	}
+}
+
+// refused reports whether the broker answered that the request is wrong, not
+// that it cannot serve it now.
+func refused(o *history.Operation) bool {
+	return o.Outcome == history.Fail && o.Status >= 400 && o.Status < 500 && o.Error != "RequestThrottled"
+}
+
+// checkCount looks for receive counts that repeat, go back, or jump further than
+// receives with unknown answers can explain.
+func checkCount(r *run, v *verdict) {
+	missing := map[string]int{}
+	for _, m := range r.messages {
+		count := 0
+		var latest *handout
+		for _, h := range m.handouts {
+			n := h.delivery.Count
+			gap := n - count - 1
+			if n <= count {
+				v.add("%s: count %d twice, the second at %s", m, n, span(h.Operation))
+			}
+			if gap > r.queue(m.queue).unknownBefore(h.Return) {
+				v.add("%s: count %d follows %d at %s, without receives that may have taken it", m, n, count, span(h.Operation))
+			}
+			if latest != nil && h.Return < latest.Call {
+				v.add("%s: count %d at %s, before count %d at %s", m, n, span(h.Operation), latest.delivery.Count, span(latest.Operation))
+			}
+			missing[m.queue] += max(gap, 0)
+			count = n
+			if latest == nil || h.Call > latest.Call {
+				latest = h
+			}
+		}
+	}
+	for _, queue := range sortedKeys(missing) {
+		slots := 0
+		for _, u := range r.receives[queue].unknown {
+			slots += u.Max
+		}
+		if missing[queue] > slots {
+			v.add("%s: %d hand-outs that nobody saw, receives with unknown answers had room for %d", queue, missing[queue], slots)
+		}
+	}
+}
+
+func sortedKeys[K cmp.Ordered, V any](m map[K]V) []K {
+	return slices.Sorted(maps.Keys(m))
+}
+
+// Coverage counts what a history contains; a run that covers too little proves
+// nothing.
+type Coverage struct {
+	Operations    int // all but faults
+	Unknown       int // of them without a known outcome
+	Faults        int
+	Sent          int // acknowledged sends
+	Handouts      int
+	Redeliveries  int // hand-outs with a count above 1
+	Deletes       int // acknowledged
+	Changes       int // acknowledged changes of visibility
+	AcrossFaults  int // acknowledged deletes and changes by a handle issued before a fault and used after it
+	LeasesAcross  int // hand-outs whose predecessor's lease began before a fault and ended after it
+	DelaysAcross  int // first hand-outs of delayed messages sent before a fault and due after it
+	EmptyReceives int
+}
+
+func (c Coverage) String() string {
+	return fmt.Sprintf("%d operations (%.1f %% unknown), %d faults, %d sent, %d handed out (%d again), %d deleted, %d changed; "+
+		"across faults: %d handles used, %d leases, %d delays; %d empty receives",
+		c.Operations, 100*float64(c.Unknown)/float64(max(c.Operations, 1)), c.Faults, c.Sent, c.Handouts, c.Redeliveries,
+		c.Deletes, c.Changes, c.AcrossFaults, c.LeasesAcross, c.DelaysAcross, c.EmptyReceives)
+}
+
+func cover(r *run) Coverage {
+	var c Coverage
+	var faults []history.Operation
+	for _, o := range r.all {
+		switch {
+		case o.Kind == history.Fault:
+			faults = append(faults, o)
+			continue
+		case o.Outcome == history.Info:
+			c.Unknown++
+		case o.Kind == history.Send && o.Outcome == history.OK:
+			c.Sent++
+		case o.Kind == history.Receive && o.Outcome == history.OK && len(o.Messages) == 0:
+			c.EmptyReceives++
+		}
+		c.Operations++
+	}
+	c.Faults = len(faults)
+	for _, m := range r.messages {
+		c.coverMessage(r, m, faults)
+	}
+	return c
+}
+
+func (c *Coverage) coverMessage(r *run, m *message, faults []history.Operation) {
+	between := func(from, to *history.Operation) bool {
+		return slices.ContainsFunc(faults, func(f history.Operation) bool { return f.Call > from.Return && f.Return < to.Call })
+	}
+	issued := map[string]*history.Operation{}
+	for i, h := range m.handouts {
+		c.Handouts++
+		issued[h.delivery.Handle] = h.Operation
+		if h.delivery.Count > 1 {
+			c.Redeliveries++
+		}
+		if i > 0 && m.handouts[i-1].delivery.Count+1 == h.delivery.Count && between(m.handouts[i-1].Operation, h.Operation) {
+			c.LeasesAcross++
+		}
+	}
+	for _, o := range slices.Concat(m.deletes, m.changes) {
+		if o.Outcome != history.OK {
+			continue
+		}
+		if o.Kind == history.Delete {
+			c.Deletes++
+		} else {
+			c.Changes++
+		}
+		if from := issued[o.Handle]; from != nil && between(from, o) {
+			c.AcrossFaults++
+		}
+	}
+	if len(m.handouts) == 0 {
+		return
+	}
+	first := m.handouts[0]
+	if s := r.sends[first.delivery.Body]; s != nil && s.Delay > 0 && first.delivery.Count == 1 && s.Outcome == history.OK && between(s, first.Operation) {
+		c.DelaysAcross++
+	}
+}
