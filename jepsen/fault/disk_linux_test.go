@@ -1,0 +1,112 @@
+package fault_test
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"holdfast.internal/jepsen/fault"
+)
+
+func newDisk(t *testing.T) *fault.Disk {
+	t.Helper()
+	d, err := fault.NewDisk(t.TempDir(), 16<<20)
+	if errors.Is(err, fault.ErrUnavailable) {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := d.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return d
+}
+
+// appendTo writes bytes and syncs them if asked.
+func appendTo(f *os.File, size int, sync bool) error {
+	if _, err := f.Write(bytes.Repeat([]byte("x"), size)); err != nil {
+		return err
+	}
+	if sync {
+		return f.Sync()
+	}
+	return nil
+}
+
+func TestBrokenDiskLosesWhatWasNotSynced(t *testing.T) {
+	d := newDisk(t)
+	path := filepath.Join(d.Path(), "log")
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(appendTo(f, 5000, true), appendTo(f, 5000, false)); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Break(); err != nil {
+		t.Fatal(err)
+	}
+	if err := appendTo(f, 1, true); !errors.Is(err, syscall.EIO) {
+		t.Errorf("write to a broken disk: %v, want EIO", err)
+	}
+	_ = f.Close()
+	if err := d.Remount(); err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Stat(path); err != nil || info.Size() != 5000 {
+		t.Errorf("got %v %v, want the 5000 bytes that were synced", info, err)
+	}
+}
+
+func TestFullDisk(t *testing.T) {
+	d := newDisk(t)
+	f, err := os.Create(filepath.Join(d.Path(), "log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = f.Close() }()
+	if err := d.Fill(64 << 10); err != nil {
+		t.Fatal(err)
+	}
+	if err := appendTo(f, 1<<20, true); !errors.Is(err, syscall.ENOSPC) {
+		t.Errorf("write to a full disk: %v, want ENOSPC", err)
+	}
+	if err := d.Free(); err != nil {
+		t.Fatal(err)
+	}
+	if err := appendTo(f, 1<<20, true); err != nil {
+		t.Errorf("write after space was given back: %v", err)
+	}
+}
+
+func TestFrozenDiskHoldsWritesUntilThawed(t *testing.T) {
+	d := newDisk(t)
+	f, err := os.Create(filepath.Join(d.Path(), "log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = f.Close() }()
+	if err := d.Freeze(); err != nil {
+		t.Fatal(err)
+	}
+	written := make(chan error, 1)
+	go func() { written <- appendTo(f, 1, true) }()
+	select {
+	case err := <-written:
+		t.Errorf("written to a frozen disk: %v", err)
+	case <-time.After(100 * time.Millisecond):
+	}
+	if err := d.Thaw(); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-written; err != nil {
+		t.Errorf("write after the thaw: %v", err)
+	}
+}

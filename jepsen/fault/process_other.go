@@ -1,0 +1,9 @@
+//go:build !linux
+
+package fault
+
+import "syscall"
+
+// processAttributes leaves all as it is: only Linux can end a child with its
+// parent.
+func processAttributes() *syscall.SysProcAttr { return nil }
