@@ -1,0 +1,33 @@
+package wal
+
+import (
+	"errors"
+	"fmt"
+)
+
+var (
+	// ErrCorrupt says that bytes on disk are not those that were written, and
+	// that no crash explains it. Nothing was changed. The message names the
+	// file and the offset; the node must be wiped and rejoin.
+	ErrCorrupt = errors.New("corrupt data on disk")
+
+	// ErrLocked says that the data directory is open in another process.
+	// Nothing was changed.
+	ErrLocked = errors.New("another process uses this data directory")
+
+	// ErrClosed answers every call after Close. Nothing was done.
+	ErrClosed = errors.New("closed")
+
+	// ErrStaleSnapshot is the answer of a sink's Close when a newer snapshot
+	// became durable meanwhile. The older one was removed.
+	ErrStaleSnapshot = errors.New("a newer snapshot exists")
+)
+
+// rejoin ends every message about corruption: it is what the operator must do.
+const rejoin = "stop this node, wipe its data directory and let it rejoin the cluster"
+
+// corrupt describes damage at a place that an operator can find with a hex
+// editor.
+func corrupt(path string, offset int64, format string, args ...any) error {
+	return fmt.Errorf("%w: %s at offset %d: %s; %s", ErrCorrupt, path, offset, fmt.Sprintf(format, args...), rejoin)
+}

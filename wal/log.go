@@ -1,0 +1,382 @@
+package wal
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/hashicorp/raft"
+)
+
+var (
+	_ raft.LogStore          = (*Log)(nil)
+	_ raft.MonotonicLogStore = (*Log)(nil)
+)
+
+// Defaults of LogOptions, in bytes.
+const (
+	DefaultSegmentSize = 4 << 20
+	DefaultRingBytes   = 8 << 20
+	DefaultRetainBytes = 256 << 20
+)
+
+// maxEncodeKept is the size of the encoding buffer, in bytes, up to which it
+// is kept from one StoreLogs to the next.
+const maxEncodeKept = 4 << 20
+
+// LogOptions is the configuration of a Log; the zero value is usable.
+type LogOptions struct {
+	// SegmentSize is the size in bytes at which a file is complete; the record
+	// that reaches it is in it. Default DefaultSegmentSize.
+	SegmentSize int
+	// RingBytes bounds the memory for the newest entries, which GetLog serves
+	// without reading the disk. Default DefaultRingBytes.
+	RingBytes int
+	// RetainBytes is how much of what DeleteRange takes off the front stays on
+	// disk, at least, so that a follower that lags can be served from the log.
+	// Default DefaultRetainBytes.
+	RetainBytes int
+	// Fatal is called once, with the first error of a write, a sync, a
+	// truncation or a read of the disk (ErrCorrupt among them). The log refuses
+	// everything from then on, so the process must end. Fatal is called by the
+	// goroutine that met the error, before its call returns, without a lock.
+	Fatal func(error)
+	// Observe is called with the duration of each fsync of StoreLogs.
+	Observe func(fsync time.Duration)
+	// Logger is told of repairs. Default: none.
+	Logger *slog.Logger
+	// Now is the clock for Observe and Busy. Default time.Now.
+	Now func() time.Time
+
+	files  files // tests
+	engine func(dir string, segments []segment, last uint64, segmentSize int, f files) (engine, error)
+}
+
+func (o LogOptions) withDefaults() LogOptions {
+	if o.SegmentSize <= 0 {
+		o.SegmentSize = DefaultSegmentSize
+	}
+	if o.RingBytes <= 0 {
+		o.RingBytes = DefaultRingBytes
+	}
+	if o.RetainBytes <= 0 {
+		o.RetainBytes = DefaultRetainBytes
+	}
+	if o.Fatal == nil {
+		o.Fatal = func(error) {}
+	}
+	if o.Observe == nil {
+		o.Observe = func(time.Duration) {}
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.Now == nil {
+		o.Now = time.Now //nolint:forbidigo // the default of the injected clock; it decides nothing
+	}
+	if o.files == nil {
+		o.files = osFiles{}
+	}
+	if o.engine == nil {
+		o.engine = openTidwall
+	}
+	return o
+}
+
+// Log is the raft log. It is safe for concurrent use, and readers of recent
+// entries do not wait for a write.
+//
+// Its locks are taken in the order truncating, writing, reading.
+type Log struct {
+	dir     string
+	options LogOptions
+	opened  time.Time    // the origin of busySince
+	busy    atomic.Int64 // when the StoreLogs now running began: ns since opened, plus 1; 0 if none runs
+	bytes   atomic.Int64
+	raised  atomic.Bool // Fatal was called
+
+	truncating sync.Mutex // one DeleteRange at a time, its removal of files included
+
+	writing sync.Mutex // serialises the engine
+	engine  engine
+	failed  error // the first error; sticky
+	encoded []byte
+
+	// reading guards what readers see without the engine. It changes only
+	// after what it says is durable.
+	reading     sync.RWMutex
+	ring        *ring
+	first, last uint64 // 0, 0: empty. The engine may hold entries before first
+}
+
+// OpenLog opens the log in dir, which it creates if it is missing, after it
+// verified every record: a record that a crash cut off at the very end is
+// removed, any other damage is ErrCorrupt and nothing is changed. The parent of
+// dir must exist, and no other process may use dir (see OpenStable).
+func OpenLog(dir string, o LogOptions) (*Log, error) {
+	o = o.withDefaults()
+	l := &Log{dir: dir, options: o, opened: o.Now(), ring: newRing(o.RingBytes)}
+	if err := l.open(); err != nil {
+		return nil, fmt.Errorf("open raft log: %w", err)
+	}
+	return l, nil
+}
+
+func (l *Log) open() error {
+	f := l.options.files
+	if err := finishReset(f, l.dir); err != nil {
+		return err
+	}
+	if err := makeDir(f, l.dir); err != nil {
+		return err
+	}
+	layout, err := readLayout(l.dir)
+	if err != nil {
+		return err
+	}
+	found, err := layout.scan(func(*raft.Log) error { return nil })
+	if err != nil {
+		return err
+	}
+	if err := layout.carryOut(f); err != nil {
+		return err
+	}
+	if err := l.repair(found.torn); err != nil {
+		return err
+	}
+	l.engine, err = l.options.engine(l.dir, layout.segments, found.last, l.options.SegmentSize, f)
+	if err != nil {
+		return err
+	}
+	if found.last >= found.first && found.last > 0 {
+		l.first, l.last = found.first, found.last
+	}
+	l.bytes.Store(l.engine.size())
+	return nil
+}
+
+// repair cuts a torn tail off.
+func (l *Log) repair(t *torn) error {
+	if t == nil {
+		return nil
+	}
+	path := filepath.Join(l.dir, filepath.Base(t.path))
+	if p, _, ok := parseSegmentName(filepath.Base(t.path)); ok {
+		path = filepath.Join(l.dir, segmentName(p)) // an END file has its final name now
+	}
+	if err := l.options.files.truncate(path, t.at); err != nil {
+		return fmt.Errorf("cut torn tail: %w", err)
+	}
+	l.options.Logger.Warn("torn tail of raft log cut off", "path", path, "offset", t.at, "bytes", t.size)
+	return nil
+}
+
+// IsMonotonic tells raft that the log has no gaps, so that it deletes all of
+// it when a snapshot is installed.
+func (l *Log) IsMonotonic() bool { return true }
+
+// FirstIndex is the index of the oldest entry, 0 if the log is empty. GetLog
+// may still find older ones.
+func (l *Log) FirstIndex() (uint64, error) {
+	l.reading.RLock()
+	defer l.reading.RUnlock()
+	return l.first, nil
+}
+
+// LastIndex is the index of the newest entry, 0 if the log is empty.
+func (l *Log) LastIndex() (uint64, error) {
+	l.reading.RLock()
+	defer l.reading.RUnlock()
+	return l.last, nil
+}
+
+// Bytes is what the log occupies on disk, in bytes.
+func (l *Log) Bytes() int64 { return l.bytes.Load() }
+
+// Busy is how long the StoreLogs now running has been running, 0 if none is:
+// a disk that hangs makes it grow.
+func (l *Log) Busy() time.Duration {
+	since := l.busy.Load()
+	if since == 0 {
+		return 0
+	}
+	return max(l.options.Now().Sub(l.opened)-time.Duration(since-1), 1)
+}
+
+// GetLog reads the entry at index into e, whose Data and Extensions must not
+// be changed. It returns raft.ErrLogNotFound for an entry that is not there,
+// and ErrCorrupt for one whose bytes are not those that were stored. Recent
+// entries come from memory even after the log has failed.
+func (l *Log) GetLog(index uint64, e *raft.Log) error {
+	l.reading.RLock()
+	found := l.ring.get(index, e)
+	l.reading.RUnlock()
+	if found {
+		return nil
+	}
+	err := l.readEngine(index, e)
+	if err != nil && !errors.Is(err, raft.ErrLogNotFound) {
+		l.raise()
+	}
+	return err
+}
+
+func (l *Log) readEngine(index uint64, e *raft.Log) error {
+	l.writing.Lock()
+	defer l.writing.Unlock()
+	if l.failed != nil {
+		return l.failed
+	}
+	first, last := l.engine.bounds()
+	if index < first || index > last {
+		return raft.ErrLogNotFound
+	}
+	record, err := l.engine.read(index)
+	if err != nil {
+		return l.fail(fmt.Errorf("read entry %d: %w", index, err))
+	}
+	if err := decodeRecord(record, e); err != nil {
+		return l.fail(corrupt(l.dir, 0, "entry %d was read back: %v", index, err))
+	}
+	if e.Index != index {
+		return l.fail(corrupt(l.dir, 0, "entry %d was read back: %v", index, errRecordOrder))
+	}
+	return nil
+}
+
+// StoreLog is StoreLogs for one entry.
+func (l *Log) StoreLog(e *raft.Log) error { return l.StoreLogs([]*raft.Log{e}) }
+
+// StoreLogs appends entries, which are consecutive, and returns when they are
+// durable. It keeps their Data and Extensions. If the first one leaves a gap
+// after the newest entry, all entries before it are dropped: raft does so only
+// when a snapshot covers them. After an error the entries may or may not be on
+// disk, and the log refuses everything.
+func (l *Log) StoreLogs(entries []*raft.Log) error {
+	if len(entries) == 0 {
+		return nil
+	}
+	err := l.store(entries)
+	if err != nil {
+		l.raise()
+	}
+	return err
+}
+
+func (l *Log) store(entries []*raft.Log) error {
+	l.writing.Lock()
+	defer l.writing.Unlock()
+	if l.failed != nil {
+		return l.failed
+	}
+	if err := checkConsecutive(entries); err != nil {
+		return err
+	}
+	l.busy.Store(int64(l.options.Now().Sub(l.opened)) + 1)
+	defer l.busy.Store(0)
+	if err := l.makeRoom(entries[0].Index); err != nil {
+		return err
+	}
+	if err := l.write(entries); err != nil {
+		return l.fail(err)
+	}
+	l.publish(entries)
+	return nil
+}
+
+func checkConsecutive(entries []*raft.Log) error {
+	for i, e := range entries {
+		if e.Index == 0 || e.Index != entries[0].Index+uint64(i) {
+			return fmt.Errorf("store entry %d as number %d of a batch that begins with entry %d", e.Index, i+1, entries[0].Index)
+		}
+	}
+	return nil
+}
+
+// makeRoom makes index the next index of the engine. The caller holds writing.
+func (l *Log) makeRoom(index uint64) error {
+	first, last := l.engine.bounds()
+	switch {
+	case index == last+1:
+		return nil
+	case index <= last && first <= last:
+		return fmt.Errorf("store entry %d: the log reaches entry %d already", index, last)
+	}
+	return l.reset(index)
+}
+
+func (l *Log) write(entries []*raft.Log) error {
+	for _, e := range entries {
+		l.encoded = appendRecord(l.encoded[:0], e)
+		l.engine.stage(e.Index, l.encoded)
+	}
+	if cap(l.encoded) > maxEncodeKept {
+		l.encoded = nil
+	}
+	if err := l.engine.flush(); err != nil {
+		return err
+	}
+	began := l.options.Now()
+	if err := l.engine.sync(); err != nil {
+		return err
+	}
+	l.options.Observe(l.options.Now().Sub(began))
+	return nil
+}
+
+// publish shows durable entries to readers. The caller holds writing.
+func (l *Log) publish(entries []*raft.Log) {
+	l.bytes.Store(l.engine.size())
+	l.reading.Lock()
+	defer l.reading.Unlock()
+	for _, e := range entries {
+		l.ring.push(e)
+	}
+	if l.first == 0 {
+		l.first = entries[0].Index
+	}
+	l.last = entries[len(entries)-1].Index
+}
+
+// fail makes err the answer to all later calls, if it is the first one. The
+// caller holds writing, and calls raise when it no longer does.
+func (l *Log) fail(err error) error {
+	if l.failed == nil {
+		l.failed = fmt.Errorf("raft log: %w", err)
+	}
+	return l.failed
+}
+
+// raise calls Fatal, once, if the log has failed.
+func (l *Log) raise() {
+	l.writing.Lock()
+	err := l.failed
+	l.writing.Unlock()
+	if err == nil || errors.Is(err, ErrClosed) || !l.raised.CompareAndSwap(false, true) {
+		return
+	}
+	l.options.Fatal(err)
+}
+
+// Close releases the files. All that StoreLogs returned for is durable already.
+func (l *Log) Close() error {
+	l.truncating.Lock()
+	defer l.truncating.Unlock()
+	l.writing.Lock()
+	defer l.writing.Unlock()
+	if errors.Is(l.failed, ErrClosed) {
+		return nil
+	}
+	if l.failed != nil { // the engine would sync again, and a sync is never retried
+		return nil
+	}
+	l.failed = ErrClosed
+	if err := l.engine.close(); err != nil {
+		return fmt.Errorf("close raft log: %w", err)
+	}
+	return nil
+}

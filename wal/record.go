@@ -1,0 +1,85 @@
+package wal
+
+import (
+	"encoding/binary"
+	"errors"
+	"time"
+
+	"github.com/cespare/xxhash/v2"
+	"github.com/hashicorp/raft"
+)
+
+// recordHeader is the size of a record without extensions and data. A record
+// is never shorter, so zero bytes never parse as one.
+const recordHeader = 8 + 8 + 8 + 1 + 8 + 4
+
+// The places of the header's fields; all integers are little-endian.
+const (
+	atChecksum   = 0 // xxhash64 of all that follows
+	atIndex      = 8
+	atTerm       = 16
+	atType       = 24
+	atAppendedAt = 25 // nanoseconds since the Unix epoch; 0 stands for none
+	atExtensions = 33 // their length in bytes
+)
+
+var (
+	errShortRecord    = errors.New("record is shorter than its header")
+	errChecksum       = errors.New("checksum differs")
+	errExtensionsSize = errors.New("extensions are longer than the record")
+)
+
+// appendRecord appends the encoding of e to dst.
+func appendRecord(dst []byte, e *raft.Log) []byte {
+	var header [recordHeader]byte
+	binary.LittleEndian.PutUint64(header[atIndex:], e.Index)
+	binary.LittleEndian.PutUint64(header[atTerm:], e.Term)
+	header[atType] = byte(e.Type)
+	if !e.AppendedAt.IsZero() {
+		binary.LittleEndian.PutUint64(header[atAppendedAt:], uint64(e.AppendedAt.UnixNano()))
+	}
+	binary.LittleEndian.PutUint32(header[atExtensions:], uint32(len(e.Extensions)))
+	start := len(dst)
+	dst = append(dst, header[:]...)
+	dst = append(dst, e.Extensions...)
+	dst = append(dst, e.Data...)
+	binary.LittleEndian.PutUint64(dst[start:], xxhash.Sum64(dst[start+atIndex:]))
+	return dst
+}
+
+// decodeRecord verifies b and reads it into e, whose Extensions and Data alias
+// b afterwards; empty ones become nil.
+func decodeRecord(b []byte, e *raft.Log) error {
+	if len(b) < recordHeader {
+		return errShortRecord
+	}
+	if binary.LittleEndian.Uint64(b[atChecksum:]) != xxhash.Sum64(b[atIndex:]) {
+		return errChecksum
+	}
+	extensions := int64(binary.LittleEndian.Uint32(b[atExtensions:]))
+	rest := b[recordHeader:]
+	if extensions > int64(len(rest)) {
+		return errExtensionsSize
+	}
+	*e = raft.Log{
+		Index:      recordIndex(b),
+		Term:       binary.LittleEndian.Uint64(b[atTerm:]),
+		Type:       raft.LogType(b[atType]),
+		Extensions: nonEmpty(rest[:extensions:extensions]),
+		Data:       nonEmpty(rest[extensions:]),
+	}
+	if at := int64(binary.LittleEndian.Uint64(b[atAppendedAt:])); at != 0 {
+		e.AppendedAt = time.Unix(0, at)
+	}
+	return nil
+}
+
+// recordIndex reads the index of a record that has a whole header.
+func recordIndex(b []byte) uint64 { return binary.LittleEndian.Uint64(b[atIndex:]) }
+
+func nonEmpty(b []byte) []byte {
+	if len(b) == 0 {
+		return nil
+	}
+	return b
+}

@@ -1,0 +1,276 @@
+package wal
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/hashicorp/raft"
+)
+
+// The names that a replacement of the whole log uses beside its directory.
+const (
+	newSuffix = ".new"
+	oldSuffix = ".old"
+)
+
+// layout is what the files in a log's directory mean, with a truncation that
+// was interrupted already carried out in thought.
+type layout struct {
+	dir      string
+	segments []segment // ascending; name is the name now
+	remove   []string  // names to be removed
+	finish   string    // name of a .START or .END file that becomes a segment
+}
+
+// The suffixes of the files that tidwall leaves when it is interrupted: a
+// START file stands for all segments with indexes up to its own, an END file
+// for all from its own on; a TEMP file is not complete.
+const (
+	startSuffix = ".START"
+	endSuffix   = ".END"
+	tempSuffix  = ".TEMP"
+
+	segmentDigits = 20
+)
+
+// readLayout lists dir and changes nothing. Names that are none of ours are
+// left alone.
+func readLayout(dir string) (layout, error) {
+	l := layout{dir: dir}
+	entries, err := os.ReadDir(dir) // sorted, so ascending by index
+	if err != nil {
+		return l, err
+	}
+	var start, end *segment
+	for _, entry := range entries {
+		first, suffix, ok := parseSegmentName(entry.Name())
+		if !ok {
+			continue
+		}
+		s := segment{name: entry.Name(), first: first}
+		switch {
+		case suffix == "":
+			l.segments = append(l.segments, s)
+		case suffix == startSuffix:
+			start = &s
+		case suffix == endSuffix:
+			end = &s
+		case strings.HasSuffix(suffix, tempSuffix):
+			l.remove = append(l.remove, s.name)
+		}
+	}
+	if start != nil && end != nil {
+		return l, corrupt(filepath.Join(dir, end.name), 0, "a START and an END file at once")
+	}
+	l.applyStart(start)
+	l.applyEnd(end)
+	return l, nil
+}
+
+func parseSegmentName(name string) (first uint64, suffix string, ok bool) {
+	if len(name) < segmentDigits {
+		return 0, "", false
+	}
+	first, err := strconv.ParseUint(name[:segmentDigits], 10, 64)
+	return first, name[segmentDigits:], err == nil && first > 0
+}
+
+// applyStart puts an interrupted truncation of the front into effect.
+func (l *layout) applyStart(start *segment) {
+	if start == nil {
+		return
+	}
+	kept := []segment{*start}
+	for _, s := range l.segments {
+		if s.first <= start.first {
+			l.remove = append(l.remove, s.name)
+		} else {
+			kept = append(kept, s)
+		}
+	}
+	l.segments, l.finish = kept, start.name
+}
+
+// applyEnd puts an interrupted truncation of the back into effect.
+func (l *layout) applyEnd(end *segment) {
+	if end == nil {
+		return
+	}
+	var kept []segment
+	for _, s := range l.segments {
+		if s.first >= end.first {
+			l.remove = append(l.remove, s.name)
+		} else {
+			kept = append(kept, s)
+		}
+	}
+	l.segments, l.finish = append(kept, *end), end.name
+}
+
+// carryOut makes the directory what the layout says.
+func (l *layout) carryOut(f files) error {
+	if len(l.remove) == 0 && l.finish == "" {
+		return nil
+	}
+	for _, name := range l.remove {
+		if err := f.removeAll(filepath.Join(l.dir, name)); err != nil {
+			return fmt.Errorf("remove %s: %w", name, err)
+		}
+	}
+	for i := range l.segments {
+		s := &l.segments[i]
+		if s.name != l.finish {
+			continue
+		}
+		if err := f.rename(filepath.Join(l.dir, s.name), filepath.Join(l.dir, segmentName(s.first))); err != nil {
+			return fmt.Errorf("finish truncation: %w", err)
+		}
+		s.name = segmentName(s.first)
+	}
+	return f.syncDir(l.dir)
+}
+
+// torn is the place where the last segment ends in a record that a crash cut.
+type torn struct {
+	path string
+	at   int64 // offset of the cut record
+	size int64 // bytes from there to the end of the file
+}
+
+// scanned is what reading the whole log gave.
+type scanned struct {
+	first, last uint64 // last is first-1 for an empty log; both 0 without a segment
+	torn        *torn
+}
+
+// scan reads and verifies every record, calls visit for each, and fills in the
+// sizes of the segments. The entry given to visit is valid during the call.
+// It changes nothing on disk.
+func (l *layout) scan(visit func(*raft.Log) error) (scanned, error) {
+	var result scanned
+	var buf []byte
+	for i := range l.segments {
+		s := &l.segments[i]
+		path := filepath.Join(l.dir, s.name)
+		if i == 0 {
+			result.first, result.last = s.first, s.first-1
+		}
+		if s.first != result.last+1 {
+			return result, corrupt(path, 0, "entry %d is expected, the segment begins with %d: a segment is missing", result.last+1, s.first)
+		}
+		data, err := readFile(path, buf)
+		if err != nil {
+			return result, fmt.Errorf("read segment: %w", err)
+		}
+		buf = data
+		end, next, err := scanSegment(data, s.first, visit, path)
+		if err != nil {
+			return result, err
+		}
+		if end < len(data) {
+			if result.torn, err = tornTail(path, data, end, next, i == len(l.segments)-1); err != nil {
+				return result, err
+			}
+		}
+		s.size, result.last = int64(end), next-1
+	}
+	return result, nil
+}
+
+// visitError carries an error of the visitor through the scan, so that it is
+// not taken for damage.
+type visitError struct{ err error }
+
+func (e *visitError) Error() string { return e.err.Error() }
+func (e *visitError) Unwrap() error { return e.err }
+
+// scanSegment is scanRecords, whose error it returns only if it is visit's.
+func scanSegment(data []byte, first uint64, visit func(*raft.Log) error, path string) (end int, next uint64, err error) {
+	end, next, err = scanRecords(data, first, func(e *raft.Log) error {
+		if err := visit(e); err != nil {
+			return &visitError{err}
+		}
+		return nil
+	})
+	if v := (*visitError)(nil); errors.As(err, &v) {
+		return end, next, fmt.Errorf("visit entry %d in %s: %w", next, path, v.err)
+	}
+	return end, next, nil
+}
+
+// tornTail says whether the damage at end is the torn tail of the log.
+func tornTail(path string, data []byte, end int, index uint64, isLast bool) (*torn, error) {
+	_, _, reason := scanRecords(data[end:], index, func(*raft.Log) error { return nil })
+	if !isLast {
+		return nil, corrupt(path, int64(end), "entry %d: %v", index, reason)
+	}
+	if err := checkTorn(data, end, index); err != nil {
+		return nil, corrupt(path, int64(end), "entry %d: %v: %v", index, reason, err)
+	}
+	return &torn{path: path, at: int64(end), size: int64(len(data) - end)}, nil
+}
+
+// readFile reads a file whole, into buf if it is large enough.
+func readFile(path string, buf []byte) (data []byte, err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if int64(cap(buf)) < info.Size() {
+		buf = make([]byte, info.Size())
+	}
+	data = buf[:info.Size()]
+	for n := 0; n < len(data); {
+		m, err := f.Read(data[n:])
+		if err != nil {
+			return nil, err
+		}
+		n += m
+	}
+	return data, nil
+}
+
+// finishReset completes a replacement of the whole log that was interrupted:
+// forward if the old directory was already moved away, else back.
+func finishReset(f files, dir string) error {
+	replacement, old := dir+newSuffix, dir+oldSuffix
+	_, err := os.Stat(dir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && exists(replacement) && exists(old):
+		if err := f.rename(replacement, dir); err != nil {
+			return fmt.Errorf("finish reset of log: %w", err)
+		}
+	case errors.Is(err, fs.ErrNotExist) && exists(old):
+		return corrupt(old, 0, "the log was moved away and nothing took its place")
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
+		return err
+	}
+	if !exists(replacement) && !exists(old) {
+		return nil
+	}
+	if err := f.syncDir(filepath.Dir(dir)); err != nil {
+		return err
+	}
+	if err := f.removeAll(replacement); err != nil {
+		return fmt.Errorf("remove unfinished log: %w", err)
+	}
+	if err := f.removeAll(old); err != nil {
+		return fmt.Errorf("remove old log: %w", err)
+	}
+	return f.syncDir(filepath.Dir(dir))
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}

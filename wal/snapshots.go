@@ -1,0 +1,421 @@
+package wal
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/cespare/xxhash/v2"
+	"github.com/hashicorp/raft"
+)
+
+var _ raft.SnapshotStore = (*Snapshots)(nil)
+
+// The names in the directory of snapshots: each snapshot is a directory
+// <term>-<index>-<unique> with two files, and has tmpSuffix until it is whole.
+const (
+	metaFile  = "meta.json"
+	stateFile = "state.bin"
+	tmpSuffix = ".tmp"
+)
+
+// DefaultKeepSnapshots is how many snapshots are kept.
+const DefaultKeepSnapshots = 2
+
+// metaFormat is the version of meta.json.
+const metaFormat = 1
+
+// SnapshotOptions is the configuration of Snapshots; the zero value is usable.
+type SnapshotOptions struct {
+	// Keep is how many of the newest snapshots stay on disk. Default
+	// DefaultKeepSnapshots.
+	Keep int
+	// Logger is told what is removed at open. Default: none.
+	Logger *slog.Logger
+
+	files files // tests
+}
+
+func (o SnapshotOptions) withDefaults() SnapshotOptions {
+	if o.Keep <= 0 {
+		o.Keep = DefaultKeepSnapshots
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.files == nil {
+		o.files = osFiles{}
+	}
+	return o
+}
+
+// snapshotMeta is meta.json. Checksums are xxhash64 in hexadecimal.
+type snapshotMeta struct {
+	Format             int                `json:"format"`
+	Version            int                `json:"version"` // raft.SnapshotVersion
+	ID                 string             `json:"id"`
+	Index              uint64             `json:"index"`
+	Term               uint64             `json:"term"`
+	Configuration      raft.Configuration `json:"configuration"`
+	ConfigurationIndex uint64             `json:"configuration_index"`
+	Size               int64              `json:"size"`          // of state.bin, bytes
+	Checksum           string             `json:"checksum"`      // of state.bin
+	MetaChecksum       string             `json:"meta_checksum"` // of this with an empty MetaChecksum
+}
+
+func (m snapshotMeta) checksum() (string, error) {
+	m.MetaChecksum = ""
+	b, err := json.Marshal(m)
+	return formatChecksum(xxhash.Sum64(b)), err
+}
+
+func formatChecksum(sum uint64) string { return fmt.Sprintf("%016x", sum) }
+
+func (m snapshotMeta) raftMeta() *raft.SnapshotMeta {
+	return &raft.SnapshotMeta{
+		Version: raft.SnapshotVersion(m.Version), ID: m.ID, Index: m.Index, Term: m.Term,
+		Configuration: m.Configuration, ConfigurationIndex: m.ConfigurationIndex, Size: m.Size,
+	}
+}
+
+// older reports whether m is of an earlier state than n.
+func (m snapshotMeta) older(n snapshotMeta) bool {
+	return m.Index < n.Index || m.Index == n.Index && m.Term < n.Term
+}
+
+// Snapshots is the store of raft snapshots. It is safe for concurrent use.
+//
+// A damaged newest snapshot is never passed over for an older one: raft would
+// then start from a state that the log no longer reaches back to. Once damage
+// was found, List and Open return ErrCorrupt for ever.
+type Snapshots struct {
+	dir     string
+	options SnapshotOptions
+
+	mu      sync.Mutex
+	durable []snapshotMeta // newest first
+	serial  uint64         // the last one used in a name
+	damage  error
+}
+
+// OpenSnapshots opens the store in dir, which it creates if it is missing; the
+// parent of dir must exist. It removes what unfinished snapshots left, and
+// verifies the newest one whole: ErrCorrupt if it is damaged.
+func OpenSnapshots(dir string, o SnapshotOptions) (*Snapshots, error) {
+	s := &Snapshots{dir: dir, options: o.withDefaults()}
+	if err := s.open(); err != nil {
+		return nil, fmt.Errorf("open snapshots: %w", err)
+	}
+	return s, nil
+}
+
+func (s *Snapshots) open() error {
+	if err := makeDir(s.options.files, s.dir); err != nil {
+		return err
+	}
+	names, err := snapshotNames(s.dir)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		s.serial = max(s.serial, name.serial)
+		if !name.tmp {
+			continue
+		}
+		if err := s.options.files.removeAll(filepath.Join(s.dir, name.text)); err != nil {
+			return fmt.Errorf("remove unfinished snapshot: %w", err)
+		}
+		s.options.Logger.Info("unfinished snapshot removed", "snapshot", name.text)
+	}
+	s.durable, err = readMetas(s.dir, names)
+	if err != nil {
+		return err
+	}
+	if len(s.durable) == 0 {
+		return nil
+	}
+	return verifyState(s.statePath(s.durable[0].ID), s.durable[0])
+}
+
+func (s *Snapshots) statePath(id string) string { return filepath.Join(s.dir, id, stateFile) }
+
+// snapshotName is the parsed name of a snapshot's directory.
+type snapshotName struct {
+	text                string
+	term, index, serial uint64
+	tmp                 bool
+}
+
+// snapshotNames lists the snapshots in dir, unfinished ones too. Other names
+// are left alone.
+func snapshotNames(dir string) ([]snapshotName, error) {
+	found, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	var names []snapshotName
+	for _, entry := range found {
+		if name, ok := parseSnapshotName(entry.Name()); ok {
+			names = append(names, name)
+		}
+	}
+	return names, nil
+}
+
+func parseSnapshotName(text string) (snapshotName, bool) {
+	id, tmp := strings.CutSuffix(text, tmpSuffix)
+	parts := strings.Split(id, "-")
+	if len(parts) != 3 {
+		return snapshotName{}, false
+	}
+	var numbers [3]uint64
+	for i, part := range parts {
+		n, err := strconv.ParseUint(part, 10, 64)
+		if err != nil {
+			return snapshotName{}, false
+		}
+		numbers[i] = n
+	}
+	return snapshotName{text: text, term: numbers[0], index: numbers[1], serial: numbers[2], tmp: tmp}, true
+}
+
+func snapshotID(term, index, serial uint64) string {
+	return fmt.Sprintf("%d-%d-%d", term, index, serial)
+}
+
+// readMetas reads the meta files of the finished snapshots, newest first. An
+// older one that is damaged is left out, the newest one is an error.
+func readMetas(dir string, names []snapshotName) ([]snapshotMeta, error) {
+	var metas []snapshotMeta
+	for i, name := range sortedSnapshots(names) {
+		m, err := readMeta(dir, name)
+		if err != nil && i == 0 {
+			return nil, err
+		}
+		if err == nil {
+			metas = append(metas, m)
+		}
+	}
+	return metas, nil
+}
+
+// sortedSnapshots are the finished ones, newest first.
+func sortedSnapshots(names []snapshotName) []snapshotName {
+	finished := slices.DeleteFunc(slices.Clone(names), func(n snapshotName) bool { return n.tmp })
+	slices.SortFunc(finished, newestFirst)
+	return finished
+}
+
+func newestFirst(a, b snapshotName) int {
+	switch {
+	case a.index != b.index:
+		return compareDown(a.index, b.index)
+	case a.term != b.term:
+		return compareDown(a.term, b.term)
+	}
+	return compareDown(a.serial, b.serial)
+}
+
+func compareDown(a, b uint64) int {
+	if a > b {
+		return -1
+	}
+	return 1
+}
+
+// readMeta reads and verifies a meta file, and the size of the state.
+func readMeta(dir string, name snapshotName) (snapshotMeta, error) {
+	var m snapshotMeta
+	path := filepath.Join(dir, name.text, metaFile)
+	b, err := os.ReadFile(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return m, corrupt(path, 0, "the file is missing")
+	}
+	if err != nil {
+		return m, err
+	}
+	if err := json.Unmarshal(b, &m); err != nil {
+		return m, corrupt(path, 0, "%v", err)
+	}
+	if sum, err := m.checksum(); err != nil || sum != m.MetaChecksum {
+		return m, corrupt(path, 0, "%v", errChecksum)
+	}
+	if m.Format != metaFormat {
+		return m, fmt.Errorf("snapshot %s has format %d, this version reads %d", name.text, m.Format, metaFormat)
+	}
+	if m.ID != name.text || m.Index != name.index || m.Term != name.term {
+		return m, corrupt(path, 0, "it describes snapshot %s", m.ID)
+	}
+	return m, checkSize(filepath.Join(dir, name.text, stateFile), m.Size)
+}
+
+func checkSize(path string, size int64) error {
+	info, err := os.Stat(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return corrupt(path, 0, "the file is missing")
+	}
+	if err != nil {
+		return err
+	}
+	if info.Size() != size {
+		return corrupt(path, min(info.Size(), size), "it has %d bytes, %d were written", info.Size(), size)
+	}
+	return nil
+}
+
+// verifyState reads a state file whole and compares it with its meta.
+func verifyState(path string, m snapshotMeta) (err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	return verifyOpenState(f, path, m)
+}
+
+func verifyOpenState(f io.Reader, path string, m snapshotMeta) error {
+	sum := xxhash.New()
+	n, err := io.CopyBuffer(sum, struct{ io.Reader }{f}, make([]byte, pieceSize))
+	if err != nil {
+		return fmt.Errorf("read snapshot %s: %w", m.ID, err)
+	}
+	if n != m.Size {
+		return corrupt(path, min(n, m.Size), "it has %d bytes, %d were written", n, m.Size)
+	}
+	if got := formatChecksum(sum.Sum64()); got != m.Checksum {
+		return corrupt(path, 0, "%v", errChecksum)
+	}
+	return nil
+}
+
+// List returns the finished snapshots, newest first.
+func (s *Snapshots) List() ([]*raft.SnapshotMeta, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.damage != nil {
+		return nil, s.damage
+	}
+	var metas []*raft.SnapshotMeta
+	for _, m := range s.durable {
+		metas = append(metas, m.raftMeta())
+	}
+	return metas, nil
+}
+
+// Open returns a reader of exactly the Size bytes that were written to the
+// snapshot, after it verified all of them. The reader stays good if the
+// snapshot is removed meanwhile.
+func (s *Snapshots) Open(id string) (*raft.SnapshotMeta, io.ReadCloser, error) {
+	m, f, err := s.openState(id)
+	if err != nil {
+		return nil, nil, fmt.Errorf("open snapshot %s: %w", id, err)
+	}
+	err = verifyOpenState(f, s.statePath(id), m)
+	if err == nil {
+		_, err = f.Seek(0, io.SeekStart)
+	}
+	if err != nil {
+		s.noteDamage(err)
+		return nil, nil, errors.Join(fmt.Errorf("open snapshot %s: %w", id, err), f.Close())
+	}
+	return m.raftMeta(), f, nil
+}
+
+// openState opens the file before a newer snapshot can remove it.
+func (s *Snapshots) openState(id string) (snapshotMeta, *os.File, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.damage != nil {
+		return snapshotMeta{}, nil, s.damage
+	}
+	i := slices.IndexFunc(s.durable, func(m snapshotMeta) bool { return m.ID == id })
+	if i < 0 {
+		return snapshotMeta{}, nil, os.ErrNotExist
+	}
+	f, err := os.Open(s.statePath(id))
+	if errors.Is(err, os.ErrNotExist) {
+		s.damage = corrupt(s.statePath(id), 0, "the file is missing")
+		return snapshotMeta{}, nil, s.damage
+	}
+	return s.durable[i], f, err
+}
+
+func (s *Snapshots) noteDamage(err error) {
+	if !errors.Is(err, ErrCorrupt) {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.damage == nil {
+		s.damage = err
+	}
+}
+
+// Create begins a snapshot. It becomes visible, and durable, when the sink is
+// closed.
+func (s *Snapshots) Create(version raft.SnapshotVersion, index, term uint64, configuration raft.Configuration,
+	configurationIndex uint64, _ raft.Transport,
+) (raft.SnapshotSink, error) {
+	if version != raft.SnapshotVersionMax {
+		return nil, fmt.Errorf("create snapshot: version %d is not supported", version)
+	}
+	s.mu.Lock()
+	s.serial++
+	id := snapshotID(term, index, s.serial)
+	s.mu.Unlock()
+	k, err := newSink(s, snapshotMeta{
+		Format: metaFormat, Version: int(version), ID: id, Index: index, Term: term,
+		Configuration: configuration, ConfigurationIndex: configurationIndex,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("create snapshot %s: %w", id, err)
+	}
+	return k, nil
+}
+
+// publish gives a finished snapshot its name, unless a newer one is there, and
+// removes those that are no longer kept.
+func (s *Snapshots) publish(m snapshotMeta) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.durable) > 0 && m.older(s.durable[0]) {
+		return fmt.Errorf("%w: %s", ErrStaleSnapshot, s.durable[0].ID)
+	}
+	f, path := s.options.files, filepath.Join(s.dir, m.ID)
+	if err := f.rename(path+tmpSuffix, path); err != nil {
+		return err
+	}
+	if err := f.syncDir(s.dir); err != nil {
+		return err
+	}
+	s.durable = slices.Insert(s.durable, 0, m)
+	if err := s.removeOld(); err != nil { // the new one is good all the same
+		s.options.Logger.Warn("old snapshot not removed", "err", err)
+	}
+	return nil
+}
+
+// removeOld removes all but the newest snapshots. The caller holds mu.
+func (s *Snapshots) removeOld() error {
+	for len(s.durable) > s.options.Keep {
+		oldest := s.durable[len(s.durable)-1]
+		// A directory that is removed only in part must not look like a snapshot.
+		path := filepath.Join(s.dir, oldest.ID)
+		if err := s.options.files.rename(path, path+tmpSuffix); err != nil {
+			return fmt.Errorf("remove old snapshot: %w", err)
+		}
+		s.durable = s.durable[:len(s.durable)-1]
+		if err := s.options.files.removeAll(path + tmpSuffix); err != nil {
+			return fmt.Errorf("remove old snapshot: %w", err)
+		}
+	}
+	return nil
+}

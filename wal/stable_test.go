@@ -1,0 +1,102 @@
+package wal
+
+import (
+	"errors"
+	"path/filepath"
+	"testing"
+)
+
+func openStable(t *testing.T, path string) *Stable {
+	t.Helper()
+	s, err := OpenStable(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	return s
+}
+
+func checkVote(t *testing.T, s *Stable, term uint64, candidate string) {
+	t.Helper()
+	gotTerm, err := s.GetUint64(keyVoteTerm)
+	if err != nil {
+		t.Fatal(err)
+	}
+	gotCandidate, err := s.Get(keyVoteCandidate)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if gotTerm != term || string(gotCandidate) != candidate {
+		t.Errorf("got vote (%d, %s), want (%d, %s)", gotTerm, gotCandidate, term, candidate)
+	}
+}
+
+func vote(t *testing.T, s *Stable, term uint64, candidate string) {
+	t.Helper()
+	if err := s.SetUint64(keyVoteTerm, term); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Set(keyVoteCandidate, []byte(candidate)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestStableKeepsVoteWhole(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "stable.db")
+	s := openStable(t, path)
+	vote(t, s, 7, "node-a")
+	checkVote(t, s, 7, "node-a")
+
+	// The process ends between raft's two writes.
+	if err := s.SetUint64(keyVoteTerm, 8); err != nil {
+		t.Fatal(err)
+	}
+	checkVote(t, s, 7, "node-a")
+	s.Close()
+	s = openStable(t, path)
+	checkVote(t, s, 7, "node-a")
+
+	vote(t, s, 8, "node-b")
+	s.Close()
+	s = openStable(t, path)
+	checkVote(t, s, 8, "node-b")
+}
+
+func TestStableRefusesCandidateWithoutTerm(t *testing.T) {
+	s := openStable(t, filepath.Join(t.TempDir(), "stable.db"))
+	if err := s.Set(keyVoteCandidate, []byte("node-a")); err == nil {
+		t.Error("a candidate without a term was accepted")
+	}
+}
+
+func TestStableAbsentKey(t *testing.T) {
+	s := openStable(t, filepath.Join(t.TempDir(), "stable.db"))
+	for _, key := range []string{"LastVoteTerm", "LastVoteCand", "CurrentTerm"} {
+		if _, err := s.Get([]byte(key)); err == nil || err.Error() != "not found" {
+			t.Errorf("%s: got error %v, want the text raft compares: not found", key, err)
+		}
+	}
+}
+
+func TestStableDetectsDamagedValue(t *testing.T) {
+	s := openStable(t, filepath.Join(t.TempDir(), "stable.db"))
+	if err := s.SetUint64([]byte("CurrentTerm"), 3); err != nil {
+		t.Fatal(err)
+	}
+	sealed, _ := s.bolt.Get([]byte("CurrentTerm"))
+	sealed[len(sealed)-1] ^= 1
+	if err := s.bolt.Set([]byte("CurrentTerm"), sealed); err != nil {
+		t.Fatal(err)
+	}
+	if v, err := s.GetUint64([]byte("CurrentTerm")); !errors.Is(err, ErrCorrupt) {
+		t.Errorf("got %d, %v; want ErrCorrupt", v, err)
+	}
+}
+
+func TestStableIsTheNodeLock(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "stable.db")
+	openStable(t, path)
+	if _, err := OpenStable(path); !errors.Is(err, ErrLocked) {
+		t.Errorf("second open: got %v, want ErrLocked", err)
+	}
+}

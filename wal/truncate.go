@@ -1,0 +1,162 @@
+package wal
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+)
+
+// DeleteRange removes the entries from min to max, both included; indexes that
+// are not there are ignored.
+//
+// At the front it moves FirstIndex at once, and removes files only as whole
+// segments and only beyond RetainBytes; after a restart the entries that are
+// still on disk are there again. At the back it is exact and durable on return.
+// A range that covers the whole log empties it, and the next entry may have any
+// index. A range in the middle is refused.
+//
+// raft calls it at the front beside a running StoreLogs.
+func (l *Log) DeleteRange(from, to uint64) error {
+	l.truncating.Lock()
+	forgotten, err := l.deleteRange(from, to)
+	if err == nil && len(forgotten) > 0 {
+		err = l.remove(forgotten)
+	}
+	l.truncating.Unlock()
+	if err != nil {
+		l.raise()
+	}
+	return err
+}
+
+// deleteRange does all but remove the files that it returns.
+func (l *Log) deleteRange(from, to uint64) ([]segment, error) {
+	l.writing.Lock()
+	defer l.writing.Unlock()
+	if l.failed != nil {
+		return nil, l.failed
+	}
+	first, last := l.first, l.last // only changed under writing
+	switch {
+	case last == 0 || from > to || to < first || from > last:
+		return nil, nil
+	case from <= first && to >= last:
+		return nil, l.reset(last + 1)
+	case from <= first:
+		return l.deleteFront(to)
+	case to >= last:
+		return nil, l.deleteBack(from - 1)
+	}
+	return nil, fmt.Errorf("delete entries %d to %d from the middle of %d to %d", from, to, first, last)
+}
+
+// deleteFront hides the entries up to target and forgets the segments that
+// need not be retained. The caller holds writing.
+func (l *Log) deleteFront(target uint64) ([]segment, error) {
+	l.reading.Lock()
+	l.first = target + 1
+	l.reading.Unlock()
+	forgotten, err := l.engine.forget(target, int64(l.options.RetainBytes))
+	if err != nil {
+		return nil, l.fail(err)
+	}
+	l.bytes.Store(l.engine.size())
+	return forgotten, nil
+}
+
+// remove deletes the files of forgotten segments, without holding up a
+// StoreLogs. Such a StoreLogs may reset the log and so replace the directory,
+// but only by one that begins after the newest entry, so that no file of a
+// forgotten name is in it.
+func (l *Log) remove(forgotten []segment) error {
+	l.writing.Lock()
+	e := l.engine
+	l.writing.Unlock()
+	if err := e.remove(forgotten); err != nil {
+		l.writing.Lock()
+		defer l.writing.Unlock()
+		return l.fail(err)
+	}
+	return nil
+}
+
+// deleteBack removes the entries after last. Readers lose them first. The
+// caller holds writing.
+func (l *Log) deleteBack(last uint64) error {
+	l.reading.Lock()
+	l.ring.truncate(last)
+	l.last = last
+	l.reading.Unlock()
+	if err := l.engine.truncateBack(last); err != nil {
+		return l.fail(err)
+	}
+	l.bytes.Store(l.engine.size())
+	return nil
+}
+
+// reset replaces the log by an empty one whose next index is next. The caller
+// holds writing.
+func (l *Log) reset(next uint64) error {
+	l.reading.Lock()
+	l.ring.clear()
+	l.first, l.last = 0, 0
+	l.reading.Unlock()
+	if err := l.replace(next); err != nil {
+		return l.fail(fmt.Errorf("reset log to begin with entry %d: %w", next, err))
+	}
+	l.bytes.Store(l.engine.size())
+	return nil
+}
+
+// replace builds an empty log aside and moves it into place. finishReset
+// explains every state that a crash can leave.
+func (l *Log) replace(next uint64) error {
+	f, replacement, old := l.options.files, l.dir+newSuffix, l.dir+oldSuffix
+	if err := l.engine.close(); err != nil {
+		return err
+	}
+	seed := segment{name: segmentName(next), first: next}
+	if err := buildEmpty(f, replacement, seed); err != nil {
+		return err
+	}
+	parent := filepath.Dir(l.dir)
+	if err := f.rename(l.dir, old); err != nil {
+		return err
+	}
+	if err := f.syncDir(parent); err != nil {
+		return err
+	}
+	if err := f.rename(replacement, l.dir); err != nil {
+		return err
+	}
+	if err := f.syncDir(parent); err != nil {
+		return err
+	}
+	if err := f.removeAll(old); err != nil {
+		return err
+	}
+	e, err := l.options.engine(l.dir, []segment{seed}, next-1, l.options.SegmentSize, f)
+	if err != nil {
+		return err
+	}
+	l.engine = e
+	return nil
+}
+
+// buildEmpty makes a durable log directory with one empty segment.
+func buildEmpty(f files, dir string, seed segment) error {
+	if err := f.mkdir(dir); err != nil {
+		return err
+	}
+	s, err := f.create(filepath.Join(dir, seed.name))
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(s.Sync(), s.Close()); err != nil {
+		return err
+	}
+	if err := f.syncDir(dir); err != nil {
+		return err
+	}
+	return f.syncDir(filepath.Dir(dir))
+}

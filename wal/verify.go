@@ -1,0 +1,252 @@
+package wal
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/hashicorp/raft"
+	raftboltdb "github.com/hashicorp/raft-boltdb/v2"
+	"go.etcd.io/bbolt"
+)
+
+// The names of what this room keeps in a data directory.
+const (
+	LogDir      = "wal"
+	StableFile  = "stable.db"
+	SnapshotDir = "snapshots"
+)
+
+// Report is what Verify found.
+type Report struct {
+	Log       LogReport
+	Stable    StableReport
+	Snapshots []SnapshotReport // newest first
+	// Problems are in the way of a start: each names a file and what is wrong.
+	Problems []string
+	// Notes are remarkable and harmless, such as a torn tail, which the next
+	// start repairs.
+	Notes []string
+}
+
+// OK reports whether a node would start on what was verified.
+func (r *Report) OK() bool { return len(r.Problems) == 0 }
+
+// LogReport counts the raft log. First and Last are 0 if it is empty.
+type LogReport struct {
+	Segments    int
+	Entries     uint64
+	Bytes       int64 // of intact records
+	First, Last uint64
+	LastTerm    uint64
+}
+
+// StableReport is raft's term and vote. Locked: a running node has the file,
+// and nothing else is known.
+type StableReport struct {
+	Locked     bool
+	Term       uint64
+	VoteTerm   uint64
+	VotedFor   string
+	NeverVoted bool
+}
+
+// SnapshotReport is one snapshot that was read whole.
+type SnapshotReport struct {
+	ID          string
+	Index, Term uint64
+	Size        int64 // bytes
+}
+
+// Verify reads all that this room keeps in a data directory and changes
+// nothing, so it may run beside a node, or beside its files after an accident.
+// The error is for what could not be read; what is wrong with the data is in
+// the report.
+func Verify(dataDir string) (Report, error) {
+	var r Report
+	if _, err := os.Stat(dataDir); err != nil {
+		return r, err
+	}
+	if err := r.verifyLog(filepath.Join(dataDir, LogDir)); err != nil {
+		return r, fmt.Errorf("verify raft log: %w", err)
+	}
+	if err := r.verifyStable(filepath.Join(dataDir, StableFile)); err != nil {
+		return r, fmt.Errorf("verify stable store: %w", err)
+	}
+	if err := r.verifySnapshots(filepath.Join(dataDir, SnapshotDir)); err != nil {
+		return r, fmt.Errorf("verify snapshots: %w", err)
+	}
+	r.compareLogAndSnapshots()
+	return r, nil
+}
+
+// problem takes err into the report if it is about damage, else returns it.
+func (r *Report) problem(err error) error {
+	if !errors.Is(err, ErrCorrupt) {
+		return err
+	}
+	r.Problems = append(r.Problems, err.Error())
+	return nil
+}
+
+func (r *Report) note(format string, args ...any) {
+	r.Notes = append(r.Notes, fmt.Sprintf(format, args...))
+}
+
+func (r *Report) verifyLog(dir string) error {
+	if !exists(dir) {
+		r.note("%s: there is no raft log", dir)
+		return nil
+	}
+	layout, err := readLayout(dir)
+	if err != nil {
+		return r.problem(err)
+	}
+	if layout.finish != "" {
+		r.note("%s: a truncation was interrupted and will be finished", filepath.Join(dir, layout.finish))
+	}
+	found, err := scanRunning(layout, func(e *raft.Log) error {
+		if r.Log.Entries == 0 {
+			r.Log.First = e.Index
+		}
+		r.Log.Entries++
+		r.Log.Last, r.Log.LastTerm = e.Index, e.Term
+		return nil
+	})
+	for _, s := range layout.segments {
+		r.Log.Segments++
+		r.Log.Bytes += s.size
+	}
+	if found.torn != nil {
+		r.note("%s: torn tail of %d bytes at offset %d", found.torn.path, found.torn.size, found.torn.at)
+	}
+	return r.problem(err)
+}
+
+func (r *Report) verifyStable(path string) error {
+	if !exists(path) {
+		r.note("%s: there is no stable store", path)
+		return nil
+	}
+	bolt, err := raftboltdb.New(raftboltdb.Options{
+		Path:        path,
+		BoltOptions: &bbolt.Options{Timeout: 100 * time.Millisecond, ReadOnly: true},
+	})
+	switch {
+	case errors.Is(err, bbolt.ErrTimeout):
+		r.Stable.Locked = true
+		r.note("%s: not verified, a running process has it", path)
+		return nil
+	case isBoltDamage(err):
+		return r.problem(corrupt(path, 0, "%v", err))
+	case err != nil:
+		return err
+	}
+	return errors.Join(r.problem(r.readStable(&Stable{bolt: bolt})), bolt.Close())
+}
+
+func (r *Report) readStable(s *Stable) (err error) {
+	if r.Stable.Term, err = s.GetUint64([]byte("CurrentTerm")); err != nil && !errors.Is(err, errNotFound) {
+		return err
+	}
+	r.Stable.VoteTerm, err = s.GetUint64(keyVoteTerm)
+	if errors.Is(err, errNotFound) {
+		r.Stable.NeverVoted = true
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	candidate, err := s.Get(keyVoteCandidate)
+	r.Stable.VotedFor = string(candidate)
+	return err
+}
+
+func (r *Report) verifySnapshots(dir string) error {
+	if !exists(dir) {
+		r.note("%s: there are no snapshots", dir)
+		return nil
+	}
+	names, err := snapshotNames(dir)
+	if err != nil {
+		return err
+	}
+	for i, name := range sortedSnapshots(names) {
+		m, err := readMeta(dir, name)
+		if err == nil {
+			err = verifyState(filepath.Join(dir, name.text, stateFile), m)
+		}
+		switch {
+		case err == nil:
+			r.Snapshots = append(r.Snapshots, SnapshotReport{ID: m.ID, Index: m.Index, Term: m.Term, Size: m.Size})
+		case !exists(filepath.Join(dir, name.text)): // a newer one took its place meanwhile
+		case i > 0 && errors.Is(err, ErrCorrupt): // nobody reads it
+			r.note("%v", err)
+		default:
+			if err := r.problem(err); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// compareLogAndSnapshots finds entries that are neither in the log nor in a
+// snapshot.
+func (r *Report) compareLogAndSnapshots() {
+	if r.Log.Entries == 0 || !r.OK() {
+		return
+	}
+	var covered uint64
+	if len(r.Snapshots) > 0 {
+		covered = r.Snapshots[0].Index
+	}
+	if r.Log.First > covered+1 {
+		r.Problems = append(r.Problems, fmt.Sprintf("the log begins with entry %d, but the newest snapshot reaches only to entry %d; %s",
+			r.Log.First, covered, rejoin))
+	}
+}
+
+// Scan calls visit for each entry from from to to, both included, of the log in
+// dir (the directory given to OpenLog); to 0 stands for the end. It changes
+// nothing, so it may run beside a node; entries that come or go meanwhile may or
+// may not be seen. A torn tail ends it, damage is ErrCorrupt. The entry is valid
+// during the call; an error of visit ends the scan and is returned, wrapped.
+func Scan(dir string, from, to uint64, visit func(*raft.Log) error) error {
+	layout, err := readLayout(dir)
+	if err != nil {
+		return fmt.Errorf("scan raft log: %w", err)
+	}
+	layout.narrow(from, to)
+	_, err = scanRunning(layout, func(e *raft.Log) error {
+		if e.Index < from || to != 0 && e.Index > to {
+			return nil
+		}
+		return visit(e)
+	})
+	if err != nil {
+		return fmt.Errorf("scan raft log: %w", err)
+	}
+	return nil
+}
+
+// narrow leaves out segments with no entry from from to to.
+func (l *layout) narrow(from, to uint64) {
+	for len(l.segments) > 1 && l.segments[1].first <= from {
+		l.segments = l.segments[1:]
+	}
+	for len(l.segments) > 1 && to != 0 && l.segments[len(l.segments)-1].first > to {
+		l.segments = l.segments[:len(l.segments)-1]
+	}
+}
+
+// scanRunning is scan for a log that a node may be writing: the oldest segments
+// may be gone by now.
+func scanRunning(l layout, visit func(*raft.Log) error) (scanned, error) {
+	for len(l.segments) > 0 && !exists(filepath.Join(l.dir, l.segments[0].name)) {
+		l.segments = l.segments[1:]
+	}
+	return l.scan(visit)
+}
