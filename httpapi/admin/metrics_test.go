@@ -1,0 +1,91 @@
+package admin_test
+
+import (
+	"fmt"
+	"log/slog"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/datadriven"
+
+	"holdfast.internal/cluster"
+	"holdfast.internal/httpapi/admin"
+	"holdfast.internal/sqs"
+)
+
+func TestMetrics(t *testing.T) {
+	node := newNode()
+	node.metrics = cluster.Metrics{
+		Commands: 40, Entries: 41, EntryBytes: 42, Refused: 43, LeaderChanges: 44, Snapshots: 45, Panics: 46,
+		Fsyncs: cluster.Histogram{
+			Bounds: []time.Duration{time.Millisecond, time.Second}, Counts: []uint64{3, 2, 1}, Sum: 1500 * time.Millisecond,
+		},
+		EmptyReceives: map[sqs.QueueKey]uint64{{Account: "000000000000", Name: "a"}: 9},
+	}
+	node.queues = []sqs.QueueCensus{{
+		Queue: sqs.QueueKey{Account: "000000000000", Name: "a"}, Visible: 3, InFlight: 4, Delayed: 5,
+		OldestSentAt: 999_400, Counters: sqs.Counters{Sent: 6, SentBytes: 60, Received: 7, Deleted: 8},
+	}}
+	metrics := admin.NewMetrics()
+	metrics.ObserveRequest("SendMessage", 200, 3*time.Millisecond)
+	handler := admin.New(admin.Config{Node: node, Metrics: metrics, Logger: slog.New(slog.DiscardHandler), MetricsQueues: 10})
+	datadriven.RunTest(t, "testdata/metrics", func(t *testing.T, _ *datadriven.TestData) string {
+		return holdfastLines(call(t, handler, http.MethodGet, "/metrics", "", http.StatusOK))
+	})
+}
+
+// holdfastLines leaves out comments, and the metrics of the Go runtime and the
+// process.
+func holdfastLines(text string) string {
+	var lines strings.Builder
+	for line := range strings.Lines(text) {
+		if strings.HasPrefix(line, "holdfast_") {
+			lines.WriteString(line)
+		}
+	}
+	return lines.String()
+}
+
+// The busiest queues have series of their own; the sums are whole.
+func TestMetricsCapQueues(t *testing.T) {
+	node := newNode()
+	for i := range 10 {
+		node.queues = append(node.queues, sqs.QueueCensus{
+			Queue: sqs.QueueKey{Account: "000000000000", Name: fmt.Sprintf("q%d", i)}, Visible: 1,
+			OldestSentAt: sqs.Time(990_000 + i*1_000), Counters: sqs.Counters{Sent: uint64(i)},
+		})
+	}
+	got := holdfastLines(call(t, newHandler(node, 2), http.MethodGet, "/metrics", "", http.StatusOK))
+	for _, want := range []string{
+		`holdfast_sqs_number_of_messages_sent_total{account="000000000000",queue="q9"} 9`,
+		`holdfast_sqs_number_of_messages_sent_total{account="000000000000",queue="q8"} 8`,
+		`holdfast_sqs_number_of_messages_sent_total{account="",queue="~other"} 28`,
+		`holdfast_sqs_approximate_number_of_messages_visible{account="",queue="~other"} 8`,
+		`holdfast_sqs_approximate_age_of_oldest_message_seconds{account="",queue="~other"} 10`,
+	} {
+		if !strings.Contains(got, want+"\n") {
+			t.Errorf("got no line %s", want)
+		}
+	}
+	if n := strings.Count(got, "holdfast_sqs_number_of_messages_sent_total{"); n != 3 {
+		t.Errorf("got %d series of sent messages, want 3", n)
+	}
+}
+
+// A client that invents actions cannot make the process grow.
+func TestMetricsCapRequests(t *testing.T) {
+	metrics := admin.NewMetrics()
+	for i := range 10_000 {
+		metrics.ObserveRequest(fmt.Sprintf("Action%d", i), 400, time.Millisecond)
+	}
+	handler := admin.New(admin.Config{Node: newNode(), Metrics: metrics, Logger: slog.New(slog.DiscardHandler)})
+	got := call(t, handler, http.MethodGet, "/metrics", "", http.StatusOK)
+	if n := strings.Count(got, "holdfast_http_request_seconds_count{"); n > 600 {
+		t.Errorf("got %d series of requests, want at most 600", n)
+	}
+	if want := `holdfast_http_request_seconds_count{action="other",code=""} 9488`; !strings.Contains(got, want) {
+		t.Errorf("got no line %s", want)
+	}
+}

@@ -1,0 +1,137 @@
+package admin
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/pprof"
+
+	"holdfast.internal/cluster"
+	"holdfast.internal/raftfsm"
+	"holdfast.internal/sqs"
+)
+
+// maxSettingSize bounds the body of PUT /settings/{name}.
+const maxSettingSize = 64 << 10
+
+// Node is what the admin port needs of a *cluster.Node.
+type Node interface {
+	Status() cluster.Status
+	Metrics() cluster.Metrics
+	Queues() []sqs.QueueCensus
+	Settings() raftfsm.Settings
+	Now() sqs.Time
+	Do(ctx context.Context, c raftfsm.Command, bodies ...[]byte) (raftfsm.Outcome, error)
+}
+
+var _ Node = (*cluster.Node)(nil)
+
+// Config is what New needs; all of it.
+type Config struct {
+	Node    Node
+	Metrics *Metrics // the API port observes with it already
+	Logger  *slog.Logger
+	// MetricsQueues is how many queues have series of their own in /metrics.
+	MetricsQueues int
+}
+
+type server struct {
+	Config
+}
+
+// New makes the handler of the admin port.
+func New(config Config) http.Handler {
+	s := &server{config}
+	config.Metrics.registry.MustRegister(&collector{config.Node, config.MetricsQueues})
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /status", s.getStatus)
+	mux.HandleFunc("GET /members", s.getMembers)
+	mux.HandleFunc("GET /queues", s.getQueues)
+	mux.HandleFunc("GET /queues/{account}/{name}", s.getQueue)
+	mux.HandleFunc("GET /settings", s.getSettings)
+	mux.HandleFunc("PUT /settings/{name}", s.putSetting)
+	mux.Handle("GET /metrics", config.Metrics.handler())
+	mux.HandleFunc("GET /debug/pprof/", pprof.Index)
+	mux.HandleFunc("GET /debug/pprof/cmdline", pprof.Cmdline)
+	mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
+	mux.HandleFunc("GET /debug/pprof/symbol", pprof.Symbol)
+	mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
+	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
+		s.refuse(w, http.StatusNotFound, "there is nothing here")
+	})
+	return mux
+}
+
+func (s *server) getStatus(w http.ResponseWriter, _ *http.Request) {
+	s.answer(w, newStatus(s.Node.Status()))
+}
+
+func (s *server) getMembers(w http.ResponseWriter, _ *http.Request) {
+	s.answer(w, newStatus(s.Node.Status()).Members)
+}
+
+func (s *server) getSettings(w http.ResponseWriter, _ *http.Request) {
+	s.answer(w, settingValues(s.Node.Settings()))
+}
+
+// putSetting changes a setting on all nodes and answers with all settings as
+// they are then.
+func (s *server) putSetting(w http.ResponseWriter, r *http.Request) {
+	value, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxSettingSize))
+	if err != nil {
+		s.refuse(w, http.StatusBadRequest, "the value is missing or too long")
+		return
+	}
+	name := r.PathValue("name")
+	outcome, err := s.Node.Do(r.Context(), raftfsm.SetSetting{Name: name, Value: string(value)})
+	if err != nil {
+		s.refuseCondition(w, err)
+		return
+	}
+	if outcome.Err != nil {
+		s.refuse(w, http.StatusBadRequest, outcome.Err.Error())
+		return
+	}
+	s.Logger.Info("setting changed", "name", name, "value", string(value), "index", outcome.Index)
+	s.answer(w, settingValues(s.Node.Settings()))
+}
+
+func settingValues(settings raftfsm.Settings) map[string]string {
+	values := map[string]string{}
+	for _, setting := range settings.List() {
+		values[setting.Name] = setting.Value
+	}
+	return values
+}
+
+// refuseCondition says, as the API does, whether the change may yet happen.
+func (s *server) refuseCondition(w http.ResponseWriter, err error) {
+	outcome := "not-applied"
+	if !errors.Is(err, cluster.ErrNoLeader) && !errors.Is(err, cluster.ErrOverloaded) {
+		outcome = "unknown"
+	}
+	w.Header().Set("x-holdfast-outcome", outcome)
+	s.refuse(w, http.StatusServiceUnavailable, err.Error())
+}
+
+func (s *server) refuse(w http.ResponseWriter, status int, text string) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	s.write(w, map[string]string{"error": text})
+}
+
+func (s *server) answer(w http.ResponseWriter, v any) {
+	w.Header().Set("Content-Type", "application/json")
+	s.write(w, v)
+}
+
+func (s *server) write(w io.Writer, v any) {
+	encoder := json.NewEncoder(w)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(v); err != nil {
+		s.Logger.Debug("admin client left", "err", err)
+	}
+}

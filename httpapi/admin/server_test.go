@@ -1,0 +1,214 @@
+package admin_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"holdfast.internal/cluster"
+	"holdfast.internal/httpapi/admin"
+	"holdfast.internal/raftfsm"
+	"holdfast.internal/sqs"
+)
+
+// fakeNode is a node that stands still, but for its settings.
+type fakeNode struct {
+	status    cluster.Status
+	metrics   cluster.Metrics
+	queues    []sqs.QueueCensus
+	settings  raftfsm.Settings
+	condition error // of Do
+}
+
+func (n *fakeNode) Status() cluster.Status     { return n.status }
+func (n *fakeNode) Metrics() cluster.Metrics   { return n.metrics }
+func (n *fakeNode) Queues() []sqs.QueueCensus  { return n.queues }
+func (n *fakeNode) Settings() raftfsm.Settings { return n.settings }
+func (n *fakeNode) Now() sqs.Time              { return 1_000_000 }
+
+func (n *fakeNode) Do(_ context.Context, c raftfsm.Command, _ ...[]byte) (raftfsm.Outcome, error) {
+	if n.condition != nil {
+		return raftfsm.Outcome{}, n.condition
+	}
+	set := c.(raftfsm.SetSetting)
+	return raftfsm.Outcome{Index: 7, Err: n.settings.Set(set.Name, set.Value)}, nil
+}
+
+func newNode() *fakeNode {
+	return &fakeNode{
+		status: cluster.Status{
+			Node: "n1", ClusterID: "c1", Version: "v1", Format: cluster.FormatStatus{Current: 2, Min: 1, Max: 3},
+			PID: 4, Uptime: 5 * time.Millisecond, Ready: true, Reasons: []string{"because"}, Role: "leader", Leader: "n1", Term: 6,
+			Groups: []cluster.GroupStatus{{
+				Group: 7, Role: "leader", Leader: "n1", Term: 8, Commit: 9, Applied: 10, Last: 11, First: 12, Snapshot: 13,
+				LogBytes: 14, PendingBytes: 15, ParkedPolls: 16, Sessions: 17,
+				Digests: []raftfsm.IndexedDigest{{Index: 4096, Sum: 0xabc}},
+			}},
+			Time: cluster.TimeStatus{Cluster: 18, WallOffset: 19 * time.Millisecond, RatePPM: 20},
+			Members: []cluster.MemberStatus{{
+				Name: "n1", ID: "n1/00000001", Peer: "10.0.0.1:4568", Suffrage: "voter", Up: true, Applied: 21, LagEntries: 22,
+				LastContact: 23 * time.Millisecond, ClockOffset: 24 * time.Millisecond, Version: "v1",
+			}},
+			Disk: cluster.DiskStatus{
+				FreeBytes: 25, ReserveBytes: 26, State: "ok", FsyncP50: 27 * time.Microsecond, FsyncP99: 28 * time.Microsecond,
+				Segments: 29, SegmentBytes: 30,
+			},
+			Totals: sqs.Totals{Queues: 31, Visible: 32, InFlight: 33, Delayed: 34, Damaged: 35},
+			Memory: cluster.MemoryStatus{RSSBytes: 36, HeapBytes: 37},
+		},
+		settings: raftfsm.DefaultSettings(),
+	}
+}
+
+func newHandler(node admin.Node, queues int) http.Handler {
+	return admin.New(admin.Config{
+		Node: node, Metrics: admin.NewMetrics(), Logger: slog.New(slog.DiscardHandler), MetricsQueues: queues,
+	})
+}
+
+// call does one request and wants the status; it returns the body.
+func call(t *testing.T, handler http.Handler, method, path, body string, status int) string {
+	t.Helper()
+	response := httptest.NewRecorder()
+	handler.ServeHTTP(response, httptest.NewRequest(method, path, strings.NewReader(body)))
+	if response.Code != status {
+		t.Errorf("%s %s: got %d, want %d: %s", method, path, response.Code, status, response.Body)
+	}
+	return response.Body.String()
+}
+
+// Names and nesting of /status are a promise to operators' tools.
+func TestStatus(t *testing.T) {
+	got := call(t, newHandler(newNode(), 10), http.MethodGet, "/status", "", http.StatusOK)
+	want, err := os.ReadFile("testdata/status.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var gotJSON, wantJSON any
+	if err := errors.Join(json.Unmarshal([]byte(got), &gotJSON), json.Unmarshal(want, &wantJSON)); err != nil {
+		t.Fatal(err)
+	}
+	if !reflect.DeepEqual(gotJSON, wantJSON) {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+// A node that knows nothing yet answers lists, not null.
+func TestStatusOfNothing(t *testing.T) {
+	got := call(t, newHandler(&fakeNode{}, 10), http.MethodGet, "/status", "", http.StatusOK)
+	if strings.Contains(got, "null") {
+		t.Errorf("got %s, want no null", got)
+	}
+	for _, path := range []string{"/members", "/queues"} {
+		if got := call(t, newHandler(&fakeNode{}, 10), http.MethodGet, path, "", http.StatusOK); got != "[]\n" {
+			t.Errorf("%s: got %s, want []", path, got)
+		}
+	}
+}
+
+func TestSettings(t *testing.T) {
+	handler := newHandler(newNode(), 10)
+	got := call(t, handler, http.MethodGet, "/settings", "", http.StatusOK)
+	if want := `"purge-wait":"60s"`; !strings.Contains(got, want) {
+		t.Errorf("got %s, want one with %s", got, want)
+	}
+	got = call(t, handler, http.MethodPut, "/settings/purge-wait", "5s", http.StatusOK)
+	if want := `"purge-wait":"5s"`; !strings.Contains(got, want) {
+		t.Errorf("got %s, want one with %s", got, want)
+	}
+}
+
+func TestSettingsRefused(t *testing.T) {
+	tests := []struct {
+		name, path, value string
+		condition         error
+		status            int
+		want, outcome     string
+	}{
+		{name: "bad value", path: "/settings/purge-wait", value: "soon", status: 400, want: "soon"},
+		{name: "unknown name", path: "/settings/colour", value: "red", status: 400, want: "no such setting"},
+		{name: "too long", path: "/settings/region", value: strings.Repeat("x", 64<<10+1), status: 400, want: "too long"},
+		{
+			name: "no leader", path: "/settings/region", value: "x", condition: cluster.ErrNoLeader,
+			status: 503, want: "no leader", outcome: "not-applied",
+		},
+		{
+			name: "overloaded", path: "/settings/region", value: "x", condition: cluster.ErrOverloaded,
+			status: 503, want: "overloaded", outcome: "not-applied",
+		},
+		{
+			name: "outcome unknown", path: "/settings/region", value: "x", condition: cluster.ErrOutcomeUnknown,
+			status: 503, want: "unknown", outcome: "unknown",
+		},
+		{name: "fault", path: "/settings/region", value: "x", condition: io.ErrShortWrite, status: 503, want: "short", outcome: "unknown"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			node := newNode()
+			node.condition = test.condition
+			response := httptest.NewRecorder()
+			newHandler(node, 10).ServeHTTP(response, httptest.NewRequest(http.MethodPut, test.path, strings.NewReader(test.value)))
+			if response.Code != test.status {
+				t.Errorf("got status %d, want %d", response.Code, test.status)
+			}
+			var problem struct{ Error string }
+			if err := json.Unmarshal(response.Body.Bytes(), &problem); err != nil || !strings.Contains(problem.Error, test.want) {
+				t.Errorf("got %s (%v), want an error with %q", response.Body, err, test.want)
+			}
+			if got := response.Header().Get("x-holdfast-outcome"); got != test.outcome {
+				t.Errorf("got outcome %q, want %q", got, test.outcome)
+			}
+		})
+	}
+}
+
+func TestQueues(t *testing.T) {
+	node := newNode()
+	node.queues = []sqs.QueueCensus{
+		{Queue: sqs.QueueKey{Account: "000000000000", Name: "a"}, Visible: 1},
+		{
+			Queue: sqs.QueueKey{Account: "000000000000", Name: "b"}, Incarnation: 2, Visible: 3, InFlight: 4, Delayed: 5,
+			OldestSentAt: 999_400, Counters: sqs.Counters{Sent: 6, SentBytes: 60, Received: 7, Deleted: 8},
+		},
+	}
+	node.metrics.EmptyReceives = map[sqs.QueueKey]uint64{node.queues[1].Queue: 9}
+	handler := newHandler(node, 10)
+	var queues []admin.Queue
+	if err := json.Unmarshal([]byte(call(t, handler, http.MethodGet, "/queues", "", http.StatusOK)), &queues); err != nil {
+		t.Fatal(err)
+	}
+	if len(queues) != 2 {
+		t.Fatalf("got %d queues, want 2", len(queues))
+	}
+	want := admin.Queue{
+		Account: "000000000000", Name: "b", Incarnation: 2, Visible: 3, InFlight: 4, Delayed: 5, OldestMS: 600,
+		Sent: 6, SentBytes: 60, Received: 7, Deleted: 8, EmptyReceives: 9,
+	}
+	if queues[1] != want {
+		t.Errorf("got %+v, want %+v", queues[1], want)
+	}
+	var one admin.Queue
+	if err := json.Unmarshal([]byte(call(t, handler, http.MethodGet, "/queues/000000000000/b", "", http.StatusOK)), &one); err != nil {
+		t.Fatal(err)
+	}
+	if one != want {
+		t.Errorf("got %+v, want %+v", one, want)
+	}
+	call(t, handler, http.MethodGet, "/queues/111111111111/b", "", http.StatusNotFound)
+}
+
+func TestUnknownPaths(t *testing.T) {
+	handler := newHandler(newNode(), 10)
+	call(t, handler, http.MethodGet, "/", "", http.StatusNotFound)
+	call(t, handler, http.MethodGet, "/settings/region/more", "", http.StatusNotFound)
+	call(t, handler, http.MethodGet, "/debug/pprof/goroutine?debug=1", "", http.StatusOK)
+}
