@@ -1,0 +1,40 @@
+package raftfsm
+
+import (
+	"io"
+	"iter"
+)
+
+// Bodies keeps the contents of messages by their numbers. Its signatures have
+// builtin types only, so that an implementation need not know this package.
+// All methods but WriteLive and Pending are called by one goroutine, under the
+// lock of the Machine; those two may be called concurrently with the others.
+type Bodies interface {
+	// Append keeps record under number, which is one more than that of the
+	// call before. The record may be kept as it is, for nobody changes it; but
+	// it is a part of the memory of a whole log entry.
+	Append(number uint64, record []byte)
+
+	// Pin returns a function that reads the body of that number, at any time
+	// and from any goroutine, whatever happens to the body meanwhile. It
+	// reports false if there is no such body.
+	Pin(number uint64) (func() ([]byte, error), bool)
+
+	// CloseChunk marks the moment of a snapshot: the next WriteLive writes
+	// what was appended before it.
+	CloseChunk()
+
+	// WriteLive writes the live bodies, given as ranges of numbers (first,
+	// count) in ascending order, and may forget all others that were appended
+	// before CloseChunk.
+	WriteLive(w io.Writer, live iter.Seq2[uint64, uint64]) error
+
+	// OpenGeneration reads what WriteLive wrote, up to the end of r, without
+	// changing what Pin finds. Calling commit replaces the old bodies by the
+	// new ones; the next number to be appended is next. Without that call the
+	// new ones are dropped.
+	OpenGeneration(r io.Reader, next uint64) (commit func(), err error)
+
+	// Pending is the number of bytes that are in memory and in no snapshot.
+	Pending() int64
+}

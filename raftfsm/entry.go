@@ -1,0 +1,109 @@
+package raftfsm
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"holdfast.internal/sqs"
+)
+
+// entryFormat is the first byte of every entry.
+const entryFormat = 1
+
+const entryHeaderSize = 1 + 8 // format, time
+
+// maxAcks is the number of ranges in an origin's Acks: a session has at most so
+// many numbers open, so there cannot be more gaps between acknowledged ones.
+const maxAcks = 16_384
+
+var (
+	errFormat = errors.New("unknown format")
+	errOrigin = errors.New("unknown kind of origin")
+)
+
+// Origin says who wants an operation, so that a repeated one is known as such.
+// The zero value stands for an operation outside of any session.
+type Origin struct {
+	Session uint64        // 0: none
+	Number  uint64        // of the operation in its session
+	Acks    []NumberRange // numbers whose answers have arrived, ascending
+}
+
+// NumberRange is all numbers from First to Last.
+type NumberRange struct{ First, Last uint64 }
+
+// Operation is one command of an entry, still encoded, with its origin.
+type Operation struct {
+	Origin  Origin
+	Command []byte
+}
+
+// AppendEntryHeader begins an entry whose time is t.
+func AppendEntryHeader(dst []byte, t sqs.Time) []byte {
+	return binary.BigEndian.AppendUint64(append(dst, entryFormat), uint64(t))
+}
+
+// AppendOperation adds an operation to an entry; command is from AppendCommand.
+// An entry may have any number of operations. They are applied in their order,
+// each on its own.
+func AppendOperation(dst []byte, o Origin, command []byte) []byte {
+	f := fields{data: dst}
+	originFields(&f, o)
+	f.bytes(command)
+	return f.data
+}
+
+const (
+	originNone    = 0
+	originSession = 1
+)
+
+func originFields(f *fields, o Origin) Origin {
+	var kind byte = originNone
+	if o.Session != 0 {
+		kind = originSession
+	}
+	switch f.byte(kind) {
+	case originNone:
+		return Origin{}
+	case originSession:
+		o.Session = f.u64(o.Session)
+		o.Number = f.u64(o.Number)
+		o.Acks = list(f, o.Acks, maxAcks, numberRangeFields)
+	default:
+		f.fail(errOrigin)
+	}
+	return o
+}
+
+func numberRangeFields(f *fields, r NumberRange) NumberRange {
+	r.First = f.u64(r.First)
+	r.Last = f.u64(r.Last)
+	return r
+}
+
+// DecodeEntry reads an entry's time and operations. The commands alias b.
+func DecodeEntry(b []byte) (sqs.Time, []Operation, error) {
+	return appendOperations(nil, b)
+}
+
+// appendOperations is DecodeEntry into the spare room of ops.
+func appendOperations(ops []Operation, b []byte) (sqs.Time, []Operation, error) {
+	if len(b) < entryHeaderSize {
+		return 0, nil, fmt.Errorf("decode entry: %w", errShort)
+	}
+	if b[0] != entryFormat {
+		return 0, nil, fmt.Errorf("decode entry: %w %d", errFormat, b[0])
+	}
+	t := sqs.Time(binary.BigEndian.Uint64(b[1:]))
+	f := fields{data: b[entryHeaderSize:], reading: true}
+	for len(f.data) > 0 {
+		o := originFields(&f, Origin{})
+		ops = append(ops, Operation{Origin: o, Command: f.bytes(nil)})
+	}
+	if err := f.end(); err != nil {
+		return 0, nil, fmt.Errorf("decode entry: operation %d: %w", len(ops), err)
+	}
+	return t, ops, nil
+}

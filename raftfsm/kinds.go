@@ -1,0 +1,176 @@
+package raftfsm
+
+import (
+	"errors"
+	"fmt"
+
+	"holdfast.internal/sqs"
+)
+
+// Command is what an operation asks for: a sqs.Command, or one of this
+// package's own: Form, Pulse, SetSetting.
+type Command any
+
+type (
+	// Form is the first command of a cluster: it seeds the settings, handle
+	// keys included. Once there is a cluster, a Form with another ClusterID is
+	// refused with a *SettingError, and one with the same does nothing.
+	Form struct {
+		ClusterID string
+		Settings  Settings
+	}
+	// Pulse does a bounded amount of the work that is due by now: expired
+	// messages, reserved names (sqs.State.Pulse).
+	Pulse struct{}
+	// SetSetting changes one replicated setting (Settings.List has the names),
+	// or is refused with a *SettingError.
+	SetSetting struct{ Name, Value string }
+)
+
+// commandKinds numbers the commands in the log. A number is never used again
+// for another command, and the fields of a command never change: old logs and
+// older replicas still read them. The busiest come first, for the search.
+var commandKinds = [...]kind[Command]{
+	kindOf[Command](1, "SendMessageBatch", sendMessageBatchFields),
+	kindOf[Command](2, "ReceiveMessage", receiveMessageFields),
+	kindOf[Command](3, "DeleteMessageBatch", deleteMessageBatchFields),
+	kindOf[Command](4, "ChangeMessageVisibilityBatch", changeMessageVisibilityBatchFields),
+	kindOf[Command](5, "Pulse", pulseFields),
+	kindOf[Command](6, "GetQueueUrl", getQueueURLFields),
+	kindOf[Command](7, "GetQueueAttributes", getQueueAttributesFields),
+	kindOf[Command](8, "SetQueueAttributes", setQueueAttributesFields),
+	kindOf[Command](9, "CreateQueue", createQueueFields),
+	kindOf[Command](10, "DeleteQueue", deleteQueueFields),
+	kindOf[Command](11, "PurgeQueue", purgeQueueFields),
+	kindOf[Command](12, "ListQueues", listQueuesFields),
+	kindOf[Command](13, "ListDeadLetterSourceQueues", listDeadLetterSourceQueuesFields),
+	kindOf[Command](14, "ListQueueTags", listQueueTagsFields),
+	kindOf[Command](15, "TagQueue", tagQueueFields),
+	kindOf[Command](16, "UntagQueue", untagQueueFields),
+	kindOf[Command](128, "Form", formFields),
+	kindOf[Command](129, "SetSetting", setSettingFields),
+}
+
+// resultKinds numbers the results, in digests and wherever a result is kept.
+// The same rules hold as for commands. Zero is "no result".
+var resultKinds = [...]kind[sqs.Result]{
+	kindOf[sqs.Result](1, "SendMessageBatchResult", sendMessageBatchResultFields),
+	kindOf[sqs.Result](2, "ReceiveMessageResult", receiveMessageResultFields),
+	kindOf[sqs.Result](3, "BatchResult", batchResultFields),
+	kindOf[sqs.Result](4, "Done", doneFields),
+	kindOf[sqs.Result](5, "GetQueueAttributesResult", getQueueAttributesResultFields),
+	kindOf[sqs.Result](6, "ListQueuesResult", listQueuesResultFields),
+	kindOf[sqs.Result](7, "ListDeadLetterSourceQueuesResult", listDeadLetterSourceQueuesResultFields),
+	kindOf[sqs.Result](8, "ListQueueTagsResult", listQueueTagsResultFields),
+}
+
+// kind is a row of the tables: one type that implements I.
+type kind[I any] struct {
+	number byte
+	name   string
+	is     func(I) bool
+	write  func(*fields, I)
+	read   func(*fields) I
+}
+
+func kindOf[I, T any](number byte, name string, walk func(*fields, T) T) kind[I] {
+	return kind[I]{
+		number: number,
+		name:   name,
+		is:     func(v I) bool { _, ok := any(v).(T); return ok },
+		write:  func(f *fields, v I) { walk(f, any(v).(T)) },
+		read: func(f *fields) I {
+			var v T
+			return any(walk(f, v)).(I)
+		},
+	}
+}
+
+func findKind[I any](kinds []kind[I], v I) *kind[I] {
+	for i := range kinds {
+		if kinds[i].is(v) {
+			return &kinds[i]
+		}
+	}
+	return nil
+}
+
+func findNumber[I any](kinds []kind[I], number byte) *kind[I] {
+	for i := range kinds {
+		if kinds[i].number == number {
+			return &kinds[i]
+		}
+	}
+	return nil
+}
+
+var (
+	errKind       = errors.New("unknown kind")
+	errNotCommand = errors.New("not a command")
+	errBodies     = errors.New("as many bodies as entries to send are needed")
+)
+
+// AppendCommand encodes a command. A SendMessageBatch needs one body for each
+// entry (sqs.AppendContent); other commands have none. It fails for what is
+// not a command and for lists that are longer than any valid request's.
+func AppendCommand(dst []byte, c Command, bodies [][]byte) ([]byte, error) {
+	k := findKind(commandKinds[:], c)
+	if k == nil {
+		return dst, fmt.Errorf("encode %T: %w", c, errNotCommand)
+	}
+	if len(bodies) != bodiesOf(c) {
+		return dst, fmt.Errorf("encode %s: %w: %d bodies", k.name, errBodies, len(bodies))
+	}
+	f := fields{data: dst}
+	f.byte(k.number)
+	k.write(&f, c)
+	for _, b := range bodies {
+		f.bytes(b)
+	}
+	if err := f.end(); err != nil {
+		return dst, fmt.Errorf("encode %s: %w", k.name, err)
+	}
+	return f.data, nil
+}
+
+// bodiesOf is the number of bodies that travel beside c.
+func bodiesOf(c Command) int {
+	if send, ok := c.(sqs.SendMessageBatch); ok {
+		return len(send.Entries)
+	}
+	return 0
+}
+
+// DecodeCommand is the inverse of AppendCommand. The bodies alias b, which must
+// not change afterwards.
+func DecodeCommand(b []byte) (Command, [][]byte, error) {
+	return appendBodies(nil, b, nil)
+}
+
+// appendBodies is DecodeCommand with the bodies in the spare room of dst, and
+// names out of an interner.
+func appendBodies(dst [][]byte, b []byte, names *interner) (Command, [][]byte, error) {
+	f := fields{data: b, reading: true, names: names}
+	number := f.byte(0)
+	k := findNumber(commandKinds[:], number)
+	if k == nil || f.err != nil {
+		return nil, nil, fmt.Errorf("decode command: %w %d", errKind, number)
+	}
+	c := k.read(&f)
+	for range bodiesOf(c) {
+		dst = append(dst, f.bytes(nil))
+	}
+	if err := f.end(); err != nil {
+		return nil, nil, fmt.Errorf("decode %s: %w", k.name, err)
+	}
+	return c, dst, nil
+}
+
+// CommandName is the name of a command as the log's readers print it: the AWS
+// action for those of sqs. It is empty for what is not a command.
+func CommandName(c Command) string {
+	if k := findKind(commandKinds[:], c); k != nil {
+		return k.name
+	}
+	return ""
+}

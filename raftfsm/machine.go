@@ -1,0 +1,143 @@
+package raftfsm
+
+import (
+	"sync"
+	"sync/atomic"
+
+	"github.com/hashicorp/raft"
+
+	"holdfast.internal/sqs"
+)
+
+var _ raft.BatchingFSM = (*Machine)(nil)
+
+// Machine is the replicated state of one raft group. Raft calls ApplyBatch,
+// Apply, Snapshot and Restore from one goroutine; everything else may be called
+// from anywhere.
+type Machine struct {
+	bodies Bodies
+	notify func([]sqs.Event)
+
+	published atomic.Pointer[Settings] // == state.settings
+	applied   atomic.Uint64            // == state.applied
+	panics    atomic.Uint64
+	lastPanic atomic.Pointer[PanicReport]
+
+	letPanic bool              // do not recover the panics of commands
+	planted  func(sqs.Command) // for tests of the recovery; called where a command is applied
+
+	mu    sync.RWMutex
+	state state
+
+	// Room that is used again with every entry. Only the goroutine of raft's
+	// calls touches it.
+	names      interner
+	operations []Operation
+	contents   [][]byte
+	events     []sqs.Event
+	encoded    []byte // results, for the digest
+}
+
+// state is what a snapshot holds, bodies apart.
+type state struct {
+	applied  uint64   // index of the newest entry
+	now      sqs.Time // of the newest entry; it never goes back
+	nextBody uint64   // numbers begin at 1
+	settings *Settings
+	digest   runningDigest
+	queues   *sqs.State
+}
+
+// New returns a Machine without queues, and with DefaultSettings until Form
+// comes. It calls notify, if there is one, without its lock after every batch
+// that had events; notify must not keep the slice.
+func New(bodies Bodies, notify func([]sqs.Event)) *Machine {
+	m := &Machine{bodies: bodies, notify: notify}
+	m.install(state{
+		nextBody: 1,
+		settings: DefaultSettings().published(),
+		queues:   sqs.New(),
+	})
+	return m
+}
+
+// WithoutRecovery makes the panics of commands end the process, and returns m.
+// It is for tests, which want to see them, and comes before all other calls.
+func (m *Machine) WithoutRecovery() *Machine {
+	m.letPanic = true
+	return m
+}
+
+// install makes s the state. The caller holds the lock or is alone.
+func (m *Machine) install(s state) {
+	m.state = s
+	m.published.Store(s.settings)
+	m.applied.Store(s.applied)
+}
+
+// View is the state as it is during a call of Machine.View.
+type View struct{ state *state }
+
+// Queues may be used for its reading methods only.
+func (v View) Queues() *sqs.State { return v.state.queues }
+
+// Now is the cluster time of the newest entry.
+func (v View) Now() sqs.Time { return v.state.now }
+
+// Settings are those that the next entry will find.
+func (v View) Settings() Settings { return *v.state.settings }
+
+// Applied is the index of the newest entry.
+func (v View) Applied() uint64 { return v.state.applied }
+
+// View calls f with the state, which stands still meanwhile and is invalid
+// afterwards. Views may run beside each other; f must not call the Machine.
+func (m *Machine) View(f func(v View)) {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	f(View{&m.state})
+}
+
+// Settings are the replicated settings as of now. It takes no lock.
+func (m *Machine) Settings() Settings { return *m.published.Load() }
+
+// AppliedIndex is the index of the newest entry that was really applied. Raft
+// sends neither no-ops nor barriers here, so it may stay behind raft's own
+// indexes while nothing is missing.
+func (m *Machine) AppliedIndex() uint64 { return m.applied.Load() }
+
+// NextPulse is the cluster time from which a Pulse has something to do; false
+// means never, as things are.
+func (m *Machine) NextPulse() (sqs.Time, bool) {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	return m.state.queues.NextPulse()
+}
+
+// Digests are the running digests at the last 16 multiples of 4,096 entries,
+// in order. Two replicas that differ at an index have different states.
+func (m *Machine) Digests() []IndexedDigest {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	return m.state.digest.list()
+}
+
+// Panics is the number of commands that panicked in this process.
+func (m *Machine) Panics() uint64 { return m.panics.Load() }
+
+// PanicReport tells where a command panicked.
+type PanicReport struct {
+	Index   uint64 // of the entry
+	Command string // its name
+	Queue   sqs.QueueKey
+	Value   string // of the panic
+	Stack   string
+}
+
+// LastPanic is the newest panic of a command in this process.
+func (m *Machine) LastPanic() (PanicReport, bool) {
+	if r := m.lastPanic.Load(); r != nil {
+		return *r, true
+	}
+	return PanicReport{}, false
+}
