@@ -1,0 +1,133 @@
+package sqs
+
+// counts are the numbers of a queue's messages by what they wait for, without
+// those that have expired.
+type counts struct{ visible, inFlight, delayed int }
+
+// counts counts exactly, whatever advance has left undone, and changes nothing:
+// it may run beside other readers. It looks one by one only at lists and hidden
+// records that have expired or come due since the last advance.
+func (m *messages) counts(now, cutoff Time) counts {
+	c := counts{visible: m.ready, delayed: m.delayed}
+	for _, o := range []*order{&m.due, &m.undue} {
+		for id := range o.all {
+			if m.byHead(id).at > cutoff {
+				break
+			}
+			c.recount(&m.lists[id], now, cutoff)
+		}
+	}
+	for id := range m.waiting.all {
+		if m.byNext(id).at > now {
+			break
+		}
+		if m.byHead(id).at > cutoff {
+			c.recount(&m.lists[id], now, cutoff)
+		}
+	}
+	ended := m.leases.below(upTo(now), m.byLease)
+	c.inFlight += m.leases.count - ended
+	c.visible += ended
+	for _, o := range []*order{&m.back, &m.tired} {
+		c.visible += o.count - o.below(upTo(cutoff), m.byAge)
+	}
+	for slot := range m.leased.all {
+		r := m.records.at(slot)
+		switch {
+		case r.sentAt > cutoff:
+			return c
+		case r.visibleAt > now:
+			c.inFlight--
+		default:
+			c.visible--
+		}
+	}
+	return c
+}
+
+// recount replaces what m.ready and m.delayed say of a list.
+func (c *counts) recount(l *list, now, cutoff Time) {
+	due := max(l.passed, l.after(now-l.window).ordinal)
+	alive := l.after(cutoff).ordinal
+	due = max(due, alive)
+	c.visible += int(due-alive) - int(l.passed-l.taken)
+	c.delayed += int(l.sent-due) - int(l.sent-l.passed)
+}
+
+// inFlight counts the hidden messages after an advance.
+func (m *messages) inFlight(now Time) int {
+	return m.leases.count - m.leases.below(upTo(now), m.byLease)
+}
+
+// roughCounts counts a damaged queue without a look at any message.
+func (m *messages) roughCounts() counts {
+	return counts{
+		visible:  m.ready + m.records.used - m.leases.count,
+		inFlight: m.leases.count,
+		delayed:  m.delayed,
+	}
+}
+
+// oldestArrival is when the oldest message came into the queue that was received
+// less than tiredAfter times and has not expired, hidden or not; 0 if there is
+// none. (SQS developer guide, ApproximateAgeOfOldestMessage: in a dead-letter
+// queue the age counts from the move.)
+func (m *messages) oldestArrival(cutoff Time) Time {
+	oldest := never
+	for _, o := range []*order{&m.due, &m.undue} {
+		for id := range o.all {
+			l := &m.lists[id]
+			if p := l.after(cutoff); p.ordinal < l.sent {
+				oldest = min(oldest, p.rank.at)
+			}
+			if l.headRank().at > cutoff {
+				break
+			}
+		}
+	}
+	left := steps(maxSteps)
+	for slot := range m.sequences.all { // in the order of their arrival
+		r := m.records.at(slot)
+		if r.received < tiredAfter && r.sentAt > cutoff {
+			oldest = min(oldest, r.arrivedAt())
+			break
+		}
+		if !left.take() {
+			break
+		}
+	}
+	if oldest == never {
+		return 0
+	}
+	return oldest
+}
+
+// available counts the messages that a receive would find, at most limit, given
+// that no more than window messages may be in flight.
+func (q *queue) available(now Time, limit, window int) int {
+	c := q.messages.counts(now, q.cutoff(now))
+	if window > 0 {
+		limit = min(limit, window-c.inFlight)
+	}
+	return max(0, min(limit, c.visible))
+}
+
+// nextAvailable returns the earliest time after now at which a message that is
+// hidden or delayed becomes available.
+func (m *messages) nextAvailable(now Time) (Time, bool) {
+	t := never
+	if slot, ok := m.leases.after(upTo(now), m.byLease); ok {
+		t = m.byLease(slot).at
+	}
+	for id := range m.waiting.all {
+		l := &m.lists[id]
+		if at := m.byNext(id).at; at > now {
+			t = min(t, at)
+			break
+		}
+		if p := l.after(now - l.window); p.ordinal < l.sent {
+			t = min(t, p.rank.at+l.window)
+		}
+	}
+	return t, t != never
+}

@@ -1,0 +1,27 @@
+package sqs
+
+// deleteMessageBatch removes messages by any handle of theirs, also by one
+// that a later receive has replaced (AWS recordings
+// test_delete_after_visibility_timeout,
+// test_remove_message_with_old_receipt_handle). What is gone already counts as
+// deleted once more (SQS developer guide, NumberOfMessagesDeleted).
+func (s *State) deleteMessageBatch(at Moment, c DeleteMessageBatch) (Result, []Event, *Error) {
+	q, err := s.sound(c.Queue)
+	if err != nil {
+		return nil, nil, err
+	}
+	full := q.full(at)
+	r := BatchResult{Errors: make([]*Error, len(c.Receipts))}
+	for i, receipt := range c.Receipts {
+		if receipt.Incarnation != q.incarnation {
+			r.Errors[i] = foreignHandle()
+			continue
+		}
+		q.counters.Deleted++
+		if slot, ok := q.messages.record(receipt.Sequence); ok {
+			q.messages.lift(slot)
+			q.messages.forget(slot)
+		}
+	}
+	return r, q.roomEvent(full && !q.full(at)), nil
+}

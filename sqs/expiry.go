@@ -1,0 +1,79 @@
+package sqs
+
+import "time"
+
+// cutoff is the latest enqueue time whose messages have expired: a message goes
+// at its enqueue time plus the MessageRetentionPeriod, wherever it is, and to no
+// dead-letter queue (AWS recordings test_message_retention,
+// test_message_retention_with_inflight). Retention is not padded.
+func (q *queue) cutoff(now Time) Time {
+	return now.Add(-time.Duration(q.settings.retention) * time.Second)
+}
+
+// advance does what time alone has brought about until now, as far as the steps
+// go: the expired go, leases end, delays end.
+func (m *messages) advance(now, cutoff Time, left *steps) {
+	m.dropExpired(cutoff, left)
+	m.endLeases(now, left)
+	m.endDelays(now, left)
+}
+
+// dropExpired drops the messages that were sent at the cutoff or before.
+func (m *messages) dropExpired(cutoff Time, left *steps) {
+	m.dropLists(&m.due, cutoff, left)
+	m.dropLists(&m.undue, cutoff, left)
+	for _, o := range []*order{&m.leased, &m.back, &m.tired} {
+		m.dropRecords(o, cutoff, left)
+	}
+}
+
+// dropLists drops what has expired from lists. One step takes any number of
+// messages of a list, whole chunks at a time.
+func (m *messages) dropLists(o *order, cutoff Time, left *steps) {
+	for {
+		id, ok := o.first()
+		if !ok || m.byHead(id).at > cutoff || !left.take() {
+			return
+		}
+		m.unfile(id)
+		l := &m.lists[id]
+		l.dropTo(l.after(cutoff))
+		m.file(id)
+		m.dropList(id)
+	}
+}
+
+func (m *messages) dropRecords(o *order, cutoff Time, left *steps) {
+	for {
+		slot, ok := o.first()
+		if !ok || m.byAge(slot).at > cutoff || !left.take() {
+			return
+		}
+		m.lift(slot)
+		m.forget(slot)
+	}
+}
+
+func (m *messages) endLeases(now Time, left *steps) {
+	for {
+		slot, ok := m.leases.first()
+		if !ok || m.byLease(slot).at > now || !left.take() {
+			return
+		}
+		m.lift(slot)
+		m.settle(slot, now, 0)
+	}
+}
+
+func (m *messages) endDelays(now Time, left *steps) {
+	for {
+		id, ok := m.waiting.first()
+		if !ok || m.byNext(id).at > now || !left.take() {
+			return
+		}
+		m.unfile(id)
+		l := &m.lists[id]
+		l.pass(l.after(now - l.window))
+		m.file(id)
+	}
+}

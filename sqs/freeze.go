@@ -1,0 +1,255 @@
+package sqs
+
+import (
+	"cmp"
+	"encoding/binary"
+	"slices"
+)
+
+// stateVersion begins the encoding of a State.
+const stateVersion = 1
+
+// Frozen is a State as it was at one moment. It may be used beside the State,
+// by one goroutine at a time.
+type Frozen struct {
+	now             Time
+	lastIncarnation uint64
+	queues          []frozenQueue // by key
+	reserved        []reservation
+}
+
+// frozenQueue shares with its queue what does not change any more.
+type frozenQueue struct {
+	header
+	lists   []list
+	pages   [][]record
+	groups  []nameEntry[string]
+	sources []nameEntry[QueueKey]
+}
+
+// Freeze returns the state as it is now. It copies what may still change in
+// place, a few pages of each queue, and marks the pages of records so that they
+// are copied before they change.
+func (s *State) Freeze() *Frozen {
+	f := &Frozen{
+		now:             s.now,
+		lastIncarnation: s.lastIncarnation,
+		queues:          make([]frozenQueue, len(s.directory)),
+		reserved:        slices.Clone(s.reserved),
+	}
+	for i, q := range s.directory {
+		f.queues[i] = q.freeze()
+	}
+	return f
+}
+
+func (q *queue) freeze() frozenQueue {
+	m := &q.messages
+	f := frozenQueue{
+		header:  q.header,
+		lists:   make([]list, 0, m.due.count+m.undue.count),
+		pages:   m.records.freeze(),
+		groups:  slices.Clone(m.groups.entries),
+		sources: slices.Clone(m.sources.entries),
+	}
+	for i := range m.lists {
+		if !m.lists[i].empty() {
+			f.lists = append(f.lists, m.lists[i].freeze())
+		}
+	}
+	return f
+}
+
+// freeze copies the directory of the chunks, and the last chunk.
+func (l *list) freeze() list {
+	frozen := *l
+	frozen.chunks = slices.Clone(l.chunks)
+	last := &frozen.chunks[len(frozen.chunks)-1]
+	last.runs = slices.Clone(last.runs)
+	return frozen
+}
+
+// AppendTo appends the encoding of the state to dst. It is the same for all
+// states that behave the same from here on, wherever in memory their messages
+// lie: lists are sorted by group and delay, records by sequence number, and
+// names are numbered in their own order.
+//
+// The encoding is made of varints: a version, then counted lists of queues, and
+// in them of lists, runs and records. Numbers that mostly rise are differences
+// to the one before.
+func (f *Frozen) AppendTo(dst []byte) []byte {
+	dst = binary.AppendUvarint(dst, stateVersion)
+	dst = appendTime(dst, f.now)
+	dst = binary.AppendUvarint(dst, f.lastIncarnation)
+	dst = binary.AppendUvarint(dst, uint64(len(f.reserved)))
+	for _, r := range f.reserved {
+		dst = appendTime(dst, r.until)
+		dst = appendKey(dst, r.key)
+	}
+	dst = binary.AppendUvarint(dst, uint64(len(f.queues)))
+	for i := range f.queues {
+		dst = f.queues[i].appendTo(dst)
+	}
+	return dst
+}
+
+func (q *frozenQueue) appendTo(dst []byte) []byte {
+	dst = q.header.appendTo(dst)
+	records := q.sorted()
+	groups := newNumbering(q.groups, cmp.Compare[string])
+	sources := newNumbering(q.sources, QueueKey.compare)
+	dst = binary.AppendUvarint(dst, uint64(len(groups.names)))
+	for _, name := range groups.names {
+		dst = appendText(dst, name)
+	}
+	dst = binary.AppendUvarint(dst, uint64(len(sources.names)))
+	for _, key := range sources.names {
+		dst = appendKey(dst, key)
+	}
+	lists := slices.Clone(q.lists)
+	slices.SortFunc(lists, func(a, b list) int {
+		return cmp.Or(cmp.Compare(groups.numbers[a.group], groups.numbers[b.group]), cmp.Compare(a.window, b.window))
+	})
+	dst = binary.AppendUvarint(dst, uint64(len(lists)))
+	for i := range lists {
+		dst = lists[i].appendTo(dst, groups.numbers[lists[i].group])
+	}
+	return appendRecords(dst, records, groups.numbers, sources.numbers)
+}
+
+func (h *header) appendTo(dst []byte) []byte {
+	dst = appendKey(dst, h.key)
+	dst = binary.AppendUvarint(dst, h.incarnation)
+	for _, t := range []Time{h.createdAt, h.modifiedAt, h.purgedAt, h.pulseAt} {
+		dst = appendTime(dst, t)
+	}
+	dst = binary.AppendUvarint(dst, h.lastSequence)
+	for _, n := range []uint64{h.counters.Sent, h.counters.SentBytes, h.counters.Received, h.counters.Deleted} {
+		dst = binary.AppendUvarint(dst, n)
+	}
+	dst = appendBool(dst, h.damaged)
+	dst = binary.AppendUvarint(dst, uint64(len(h.tags)))
+	for _, t := range h.tags {
+		dst = appendText(dst, t.Key)
+		dst = appendText(dst, t.Value)
+	}
+	return h.settings.appendTo(dst)
+}
+
+func (s *settings) appendTo(dst []byte) []byte {
+	for _, n := range []int32{s.delay, s.retention, s.wait, s.visibility, s.maxSize, s.keyReuse} {
+		dst = binary.AppendUvarint(dst, uint64(n))
+	}
+	dst = appendBool(dst, s.managedSSE)
+	dst = appendText(dst, s.kmsKey)
+	dst = appendText(dst, s.policy)
+	dst = appendText(dst, s.redriveText)
+	if s.redriveText != "" {
+		dst = appendKey(dst, s.redrive.Target)
+		dst = binary.AppendUvarint(dst, uint64(s.redrive.MaxReceiveCount))
+	}
+	dst = appendText(dst, s.allowText)
+	if s.allowText != "" {
+		dst = binary.AppendUvarint(dst, uint64(s.allow.Permission))
+		dst = binary.AppendUvarint(dst, uint64(len(s.allow.Sources)))
+		for _, key := range s.allow.Sources {
+			dst = appendKey(dst, key)
+		}
+	}
+	return dst
+}
+
+// appendTo encodes the messages that are left in a list.
+func (l *list) appendTo(dst []byte, group uint32) []byte {
+	dst = binary.AppendUvarint(dst, uint64(group))
+	dst = appendTime(dst, l.window)
+	dst = binary.AppendUvarint(dst, l.passed-l.taken)
+	runs := -int(l.head)
+	for i := range l.chunks {
+		runs += len(l.chunks[i].runs)
+	}
+	dst = binary.AppendUvarint(dst, uint64(runs))
+	var end run // what would continue the run before
+	c := cursor{list: l}
+	for r, ok := c.next(); ok; r, ok = c.next() {
+		dst = binary.AppendUvarint(dst, r.sequence-end.sequence)
+		dst = binary.AppendVarint(dst, int64(r.body-end.body))
+		dst = binary.AppendUvarint(dst, uint64(r.sentAt-end.sentAt))
+		dst = binary.AppendUvarint(dst, uint64(r.count))
+		end = run{sequence: r.sequence + uint64(r.count), body: r.body + uint64(r.count), sentAt: r.sentAt}
+	}
+	return dst
+}
+
+// sorted returns the records by sequence number. It does not rely on any order
+// that the queue keeps: those of a damaged queue may be wrong.
+func (q *frozenQueue) sorted() []*record {
+	var records []*record
+	for _, p := range q.pages {
+		for i := range p {
+			if p[i].sequence != 0 {
+				records = append(records, &p[i])
+			}
+		}
+	}
+	slices.SortFunc(records, func(a, b *record) int { return cmp.Compare(a.sequence, b.sequence) })
+	return records
+}
+
+func appendRecords(dst []byte, records []*record, groups, sources []uint32) []byte {
+	dst = binary.AppendUvarint(dst, uint64(len(records)))
+	var last record
+	for _, r := range records {
+		dst = binary.AppendUvarint(dst, r.sequence-last.sequence)
+		dst = binary.AppendVarint(dst, int64(r.body-last.body))
+		dst = binary.AppendVarint(dst, int64(r.sentAt-last.sentAt))
+		for _, t := range []Time{r.movedAt, r.visibleAt, r.firstReceivedAt} {
+			dst = appendTime(dst, t)
+		}
+		dst = binary.AppendUvarint(dst, uint64(r.received))
+		dst = binary.AppendUvarint(dst, uint64(r.carried))
+		dst = binary.AppendUvarint(dst, uint64(groups[r.group]))
+		dst = binary.AppendUvarint(dst, uint64(sources[r.source]))
+		last = *r
+	}
+	return dst
+}
+
+// numbering numbers names in their own order, from 1. 0 stands for no name.
+type numbering[K comparable] struct {
+	names   []K
+	numbers []uint32 // of each name id
+}
+
+func newNumbering[K comparable](entries []nameEntry[K], compare func(a, b K) int) numbering[K] {
+	n := numbering[K]{numbers: make([]uint32, len(entries)+1)}
+	ids := make([]uint32, 0, len(entries))
+	for i := range entries {
+		if entries[i].uses > 0 {
+			ids = append(ids, uint32(i+1))
+		}
+	}
+	slices.SortFunc(ids, func(a, b uint32) int { return compare(entries[a-1].name, entries[b-1].name) })
+	for i, id := range ids {
+		n.names = append(n.names, entries[id-1].name)
+		n.numbers[id] = uint32(i + 1)
+	}
+	return n
+}
+
+func appendTime(dst []byte, t Time) []byte { return binary.AppendUvarint(dst, uint64(t)) }
+
+func appendText(dst []byte, s string) []byte {
+	return append(binary.AppendUvarint(dst, uint64(len(s))), s...)
+}
+
+func appendKey(dst []byte, k QueueKey) []byte {
+	return appendText(appendText(dst, k.Account), k.Name)
+}
+
+func appendBool(dst []byte, b bool) []byte {
+	if b {
+		return append(dst, 1)
+	}
+	return append(dst, 0)
+}

@@ -1,0 +1,261 @@
+package sqs
+
+import "math"
+
+// tiredAfter is how many receives put a message of a standard queue behind all
+// others while it is still here (SQS developer guide, dead-letter queues;
+// metrics page on ApproximateAgeOfOldestMessage).
+const tiredAfter = 3
+
+// steps is what one command may still do; see maxSteps.
+type steps int
+
+func (s *steps) take() bool {
+	*s--
+	return *s >= 0
+}
+
+// messages holds the messages of one queue. A message is in a list until it is
+// received for the first time, and a record from then on.
+//
+// What time alone changes is done late, when a receive or a pulse comes by
+// (advance): until then a due message may still count as delayed, and one whose
+// lease has ended as hidden. Whoever counts or looks must therefore compare
+// times, as counts does.
+type messages struct {
+	lists     []list // by list id
+	freeLists []uint32
+	kinds     order // all lists, by window and group
+	due       order // lists whose head may be received, by head
+	undue     order // other lists with messages, by head
+	waiting   order // lists with messages that are not passed, by list.next, padded
+	ready     int   // messages in lists that are passed
+	delayed   int   // and that are not
+
+	records   records
+	sequences order // all records, by sequence number
+	leases    order // hidden records, by end of the lease
+	leased    order // hidden records, by age
+	back      order // other records, by age
+	tired     order // other records that were received tiredAfter times, by age
+
+	groups  names[string]
+	sources names[QueueKey]
+}
+
+// The rankings of lists and records.
+
+func (m *messages) byKind(id uint32) rank {
+	l := &m.lists[id]
+	return kindRank(l.window, l.group)
+}
+
+func kindRank(window Time, group uint32) rank { return rank{at: window, sequence: uint64(group)} }
+
+func (m *messages) byHead(id uint32) rank { return m.lists[id].headRank() }
+
+func (m *messages) byNext(id uint32) rank {
+	l := &m.lists[id]
+	return rank{at: l.next.at + l.window, sequence: l.next.sequence}
+}
+
+func (m *messages) bySequence(slot uint32) rank {
+	return rank{sequence: m.records.at(slot).sequence}
+}
+
+func (m *messages) byAge(slot uint32) rank {
+	r := m.records.at(slot)
+	return rank{at: r.sentAt, sequence: r.sequence}
+}
+
+func (m *messages) byLease(slot uint32) rank {
+	r := m.records.at(slot)
+	return rank{at: r.visibleAt, sequence: r.sequence}
+}
+
+// send adds messages that were never received. They become due a window after
+// their enqueue.
+func (m *messages) send(r run, window Time, group string) {
+	name := m.groups.use(group)
+	id, ok := m.kinds.find(kindRank(window, name), m.byKind)
+	if ok {
+		m.groups.release(name) // the list has a use of its own
+	} else {
+		id = m.addList(window, name)
+	}
+	m.pushTo(id, r)
+}
+
+func (m *messages) pushTo(id uint32, r run) {
+	l := &m.lists[id]
+	if l.window == 0 && !l.empty() {
+		l.push(r) // neither its head nor its kind of messages changes
+		m.ready += int(r.count)
+		return
+	}
+	m.unfile(id)
+	l.push(r)
+	m.file(id)
+}
+
+func (m *messages) addList(window Time, group uint32) uint32 {
+	l := list{window: window, group: group}
+	var id uint32
+	if last := len(m.freeLists) - 1; last >= 0 {
+		id = m.freeLists[last]
+		m.freeLists = m.freeLists[:last]
+		m.lists[id] = l
+	} else {
+		id = uint32(len(m.lists))
+		m.lists = append(m.lists, l)
+	}
+	m.kinds.add(id, m.byKind)
+	return id
+}
+
+// file puts a list into the orders where its messages are looked for.
+func (m *messages) file(id uint32) {
+	l := &m.lists[id]
+	if l.empty() {
+		return
+	}
+	if l.passed > l.taken {
+		m.due.add(id, m.byHead)
+	} else {
+		m.undue.add(id, m.byHead)
+	}
+	if l.sent > l.passed {
+		m.waiting.add(id, m.byNext)
+	}
+	m.ready += int(l.passed - l.taken)
+	m.delayed += int(l.sent - l.passed)
+}
+
+// unfile takes a list out of them. It must be called before the list changes,
+// and file afterwards.
+func (m *messages) unfile(id uint32) {
+	l := &m.lists[id]
+	if l.empty() {
+		return
+	}
+	if l.passed > l.taken {
+		m.due.remove(id, m.byHead)
+	} else {
+		m.undue.remove(id, m.byHead)
+	}
+	if l.sent > l.passed {
+		m.waiting.remove(id, m.byNext)
+	}
+	m.ready -= int(l.passed - l.taken)
+	m.delayed -= int(l.sent - l.passed)
+}
+
+// dropList forgets a list that has become empty. Those of no group stay: there
+// are few, one for each delay in use, and most queues live from one of them.
+func (m *messages) dropList(id uint32) {
+	l := &m.lists[id]
+	if !l.empty() || l.group == 0 {
+		return
+	}
+	m.kinds.remove(id, m.byKind)
+	m.groups.release(l.group)
+	*l = list{}
+	m.freeLists = append(m.freeLists, id)
+}
+
+// pick takes the first message of a list and makes it a record, which is in no
+// order but that of sequence numbers.
+func (m *messages) pick(id uint32) (slot uint32) {
+	m.unfile(id)
+	l := &m.lists[id]
+	r, body := l.pop()
+	m.file(id)
+	group := m.groups.retain(l.group)
+	m.dropList(id)
+	return m.enter(record{sequence: r.sequence, body: body, sentAt: r.at, group: group})
+}
+
+// enter adds a record. Its names are in use already. The caller settles it.
+func (m *messages) enter(r record) (slot uint32) {
+	slot = m.records.add(r)
+	m.sequences.add(slot, m.bySequence)
+	return slot
+}
+
+// settle puts a record that is in no order by age into the right ones.
+func (m *messages) settle(slot uint32, now, visibleAt Time) {
+	r := m.records.edit(slot)
+	if visibleAt > now {
+		r.visibleAt = visibleAt
+		m.leases.add(slot, m.byLease)
+		m.leased.add(slot, m.byAge)
+		return
+	}
+	r.visibleAt = 0
+	m.found(r).add(slot, m.byAge)
+}
+
+// lift takes a record out of the orders that settle puts it into. It must be
+// called before anything of the record changes.
+func (m *messages) lift(slot uint32) {
+	r := m.records.at(slot)
+	if r.hidden() {
+		m.leases.remove(slot, m.byLease)
+		m.leased.remove(slot, m.byAge)
+		return
+	}
+	m.found(r).remove(slot, m.byAge)
+}
+
+// found is the order in which receives find a record that is not hidden.
+func (m *messages) found(r *record) *order {
+	if r.received >= tiredAfter {
+		return &m.tired
+	}
+	return &m.back
+}
+
+// forget removes a record that was lifted.
+func (m *messages) forget(slot uint32) {
+	r := m.records.at(slot)
+	m.sequences.remove(slot, m.bySequence)
+	m.groups.release(r.group)
+	m.sources.release(r.source)
+	m.records.remove(slot)
+}
+
+// record finds a message that was received, by its sequence number.
+func (m *messages) record(sequence uint64) (slot uint32, ok bool) {
+	return m.sequences.find(rank{sequence: sequence}, m.bySequence)
+}
+
+// never is later than every time.
+const never Time = math.MaxInt64
+
+// oldest is the enqueue time of the message that expires first, or never.
+func (m *messages) oldest() Time {
+	t := never
+	for _, o := range []*order{&m.due, &m.undue} {
+		if id, ok := o.first(); ok {
+			t = min(t, m.byHead(id).at)
+		}
+	}
+	for _, o := range []*order{&m.leased, &m.back, &m.tired} {
+		if slot, ok := o.first(); ok {
+			t = min(t, m.byAge(slot).at)
+		}
+	}
+	return t
+}
+
+// wake is the earliest time noted for a message to become available, or never.
+func (m *messages) wake() Time {
+	t := never
+	if slot, ok := m.leases.first(); ok {
+		t = m.byLease(slot).at
+	}
+	if id, ok := m.waiting.first(); ok {
+		t = min(t, m.byNext(id).at)
+	}
+	return t
+}

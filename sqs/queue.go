@@ -1,0 +1,261 @@
+package sqs
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+)
+
+// queue is a queue and all that is in it.
+type queue struct {
+	header
+	place    int // in State.schedule, while pulseAt is not 0
+	messages messages
+}
+
+// header is what a queue is without its messages. A copy of it stays good: what
+// it refers to is replaced, never changed.
+type header struct {
+	key          QueueKey
+	incarnation  uint64
+	createdAt    Time
+	modifiedAt   Time
+	purgedAt     Time // 0: never
+	pulseAt      Time // noted time of the first expiry; 0: none
+	lastSequence uint64
+	counters     Counters
+	settings     settings
+	tags         []Tag // sorted by key
+	damaged      bool
+}
+
+// Counters count what has happened to a queue since it was made.
+type Counters struct {
+	Sent      uint64 // messages added by SendMessage and SendMessageBatch; dead-letter moves are not sends
+	SentBytes uint64 // what those messages counted against MaximumMessageSize
+	Received  uint64 // deliveries
+	Deleted   uint64 // successful deletes, also repeated ones; neither expiry nor purge
+}
+
+// compare orders keys by account, then by name.
+func (k QueueKey) compare(l QueueKey) int {
+	return cmp.Or(strings.Compare(k.Account, l.Account), strings.Compare(k.Name, l.Name))
+}
+
+// reservation keeps the name of a deleted queue from being used anew.
+type reservation struct {
+	until Time
+	key   QueueKey
+}
+
+func (r reservation) compare(s reservation) int {
+	return cmp.Or(cmp.Compare(r.until, s.until), r.key.compare(s.key))
+}
+
+// found returns a queue that may be damaged.
+func (s *State) found(key QueueKey) (*queue, *Error) {
+	q := s.queues[key]
+	if q == nil {
+		return nil, NoSuchQueue()
+	}
+	return q, nil
+}
+
+// sound returns a queue that is not damaged.
+func (s *State) sound(key QueueKey) (*queue, *Error) {
+	q, err := s.found(key)
+	if err == nil && q.damaged {
+		return nil, damagedQueue()
+	}
+	return q, err
+}
+
+// place returns where in the directory the queue is or would be.
+func (s *State) place(key QueueKey) int {
+	i, _ := slices.BinarySearchFunc(s.directory, key, func(q *queue, k QueueKey) int { return q.key.compare(k) })
+	return i
+}
+
+func (s *State) createQueue(at Moment, c CreateQueue) (Result, []Event, *Error) {
+	if s.queues[c.Queue] != nil {
+		return s.createAgain(c)
+	}
+	if s.isReserved(c.Queue, at) {
+		return nil, nil, deletedRecently(at.Rules.DeleteWait)
+	}
+	if IsFIFO(c.Queue.Name) || slices.ContainsFunc(c.Attributes, func(a Attribute) bool { return a.Name == FifoQueue }) {
+		return nil, nil, noFIFO()
+	}
+	if len(c.Tags) > MaxTags {
+		return nil, nil, tooManyTags(c.Queue)
+	}
+	settings := defaultSettings()
+	if err := s.changed(c.Queue, &settings, c.Attributes); err != nil {
+		return nil, nil, err
+	}
+	s.lastIncarnation++
+	s.insert(&queue{header: header{
+		key:         c.Queue,
+		incarnation: s.lastIncarnation,
+		createdAt:   at.Now,
+		modifiedAt:  at.Now,
+		settings:    settings,
+		tags:        slices.Clone(c.Tags),
+	}})
+	return Done{}, nil, nil
+}
+
+// createAgain compares only what the command says, with what holds now (AWS
+// recordings test_create_queue_with_different_attributes_raises_exception,
+// test_create_queue_after_modified_attributes). Tags are neither compared nor
+// changed.
+func (s *State) createAgain(c CreateQueue) (Result, []Event, *Error) {
+	q, err := s.sound(c.Queue)
+	if err != nil {
+		return nil, nil, err
+	}
+	if name, ok := q.settings.differing(c.Attributes); ok {
+		return nil, nil, queueExists(name)
+	}
+	return Done{}, nil, nil
+}
+
+// insert adds a queue to all that lists queues.
+func (s *State) insert(q *queue) {
+	s.queues[q.key] = q
+	s.directory = slices.Insert(s.directory, s.place(q.key), q)
+	s.link(q)
+}
+
+func (s *State) deleteQueue(at Moment, c DeleteQueue) (Result, []Event, *Error) {
+	q, err := s.found(c.Queue)
+	if err != nil {
+		return nil, nil, err
+	}
+	s.unlink(q)
+	s.unschedule(q)
+	delete(s.queues, q.key)
+	i := s.place(q.key)
+	s.directory = slices.Delete(s.directory, i, i+1)
+	if at.Rules.DeleteWait > 0 {
+		s.reserve(reservation{until: at.Now.Add(at.Rules.DeleteWait), key: q.key})
+	}
+	return Done{}, []Event{{Kind: QueueDeleted, Queue: q.key}}, nil
+}
+
+func (s *State) reserve(r reservation) {
+	i, _ := slices.BinarySearchFunc(s.reserved, r, reservation.compare)
+	s.reserved = slices.Insert(s.reserved, i, r)
+}
+
+// isReserved reports whether the name of a deleted queue must not be used yet.
+// It does not wait for the pulse that forgets the reservation.
+func (s *State) isReserved(key QueueKey, at Moment) bool {
+	return at.Rules.DeleteWait > 0 && slices.ContainsFunc(s.reserved, func(r reservation) bool {
+		return r.key == key && r.until > at.Now
+	})
+}
+
+func (s *State) freeNames(now Time, left *steps) {
+	n := 0
+	for n < len(s.reserved) && s.reserved[n].until <= now && left.take() {
+		n++
+	}
+	s.reserved = slices.Delete(s.reserved, 0, n)
+}
+
+func (s *State) purgeQueue(at Moment, c PurgeQueue) (Result, []Event, *Error) {
+	q, err := s.sound(c.Queue)
+	if err != nil {
+		return nil, nil, err
+	}
+	if wait := at.Rules.PurgeWait; q.purgedAt != 0 && at.Now < q.purgedAt.Add(wait) {
+		return nil, nil, purgeInProgress(q.key.Name, wait)
+	}
+	full := q.full(at)
+	q.purgedAt = at.Now
+	q.messages = messages{}
+	s.unschedule(q)
+	return Done{}, q.roomEvent(full), nil
+}
+
+// full reports whether the queue has the maximum of messages in flight.
+func (q *queue) full(at Moment) bool {
+	limit := at.Rules.InFlightLimit
+	return limit > 0 && q.messages.leases.count >= limit &&
+		q.messages.counts(at.Now, q.cutoff(at.Now)).inFlight >= limit
+}
+
+func (s *State) getQueueURL(c GetQueueUrl) (Result, []Event, *Error) {
+	if _, err := s.found(c.Queue); err != nil {
+		return nil, nil, err
+	}
+	return Done{}, nil, nil
+}
+
+func (s *State) getQueueAttributes(at Moment, c GetQueueAttributes) (Result, []Event, *Error) {
+	q, err := s.found(c.Queue)
+	if err != nil {
+		return nil, nil, err
+	}
+	n := q.counts(at.Now)
+	return GetQueueAttributesResult{
+		Attributes: q.settings.list(),
+		CreatedAt:  q.createdAt,
+		ModifiedAt: q.modifiedAt,
+		Visible:    n.visible,
+		InFlight:   n.inFlight,
+		Delayed:    n.delayed,
+	}, nil, nil
+}
+
+func (s *State) setQueueAttributes(at Moment, c SetQueueAttributes) (Result, []Event, *Error) {
+	q, err := s.sound(c.Queue)
+	if err != nil || len(c.Attributes) == 0 {
+		return Done{}, nil, err
+	}
+	settings := q.settings
+	if err := s.changed(q.key, &settings, c.Attributes); err != nil {
+		return nil, nil, err
+	}
+	s.unlink(q)
+	retention := q.settings.retention
+	q.settings, q.modifiedAt = settings, at.Now
+	s.link(q)
+	if settings.retention != retention {
+		s.reschedule(q)
+	}
+	return Done{}, nil, nil
+}
+
+// changed sets attributes in a copy of the settings of queue key, and checks
+// what they say about other queues.
+func (s *State) changed(key QueueKey, settings *settings, attributes []Attribute) *Error {
+	if err := settings.change(attributes); err != nil {
+		return err
+	}
+	for i := range attributes {
+		if attributes[i].Name == RedrivePolicyAttribute && attributes[i].Value != "" {
+			return s.checkRedrive(key, settings)
+		}
+	}
+	return nil
+}
+
+// roomEvent is the event of a queue that had the maximum in flight before
+// something left it.
+func (q *queue) roomEvent(full bool) []Event {
+	if !full {
+		return nil
+	}
+	return []Event{{Kind: MessagesAvailable, Queue: q.key}}
+}
+
+// timeout resolves QueueDefault.
+func timeout(d time.Duration, seconds int32) time.Duration {
+	if d == QueueDefault {
+		return time.Duration(seconds) * time.Second
+	}
+	return d
+}

@@ -1,0 +1,129 @@
+package sqs
+
+func (s *State) receiveMessage(at Moment, c ReceiveMessage) (Result, []Event, *Error) {
+	q, err := s.sound(c.Queue)
+	if err != nil {
+		return nil, nil, err
+	}
+	left := steps(maxSteps)
+	q.messages.advance(at.Now, q.cutoff(at.Now), &left)
+	most := c.MaxMessages
+	if limit := at.Rules.InFlightLimit; limit > 0 {
+		room := limit - q.messages.inFlight(at.Now)
+		if room <= 0 && c.Short {
+			return nil, nil, windowFull(limit)
+		}
+		most = min(most, room)
+	}
+	known := q.messages.wake()
+	target, tooOften := s.deadLetters(q)
+	taken, moved := q.take(at.Now, most, target != nil, tooOften)
+	result := ReceiveMessageResult{Messages: q.deliver(at.Now, taken, c)}
+	var events []Event
+	if q.messages.wake() < known || q.visibleAgain(taken) {
+		events = append(events, Event{Kind: MessagesAvailable, Queue: q.key})
+	}
+	if len(moved) > 0 {
+		s.deliverDead(at.Now, q, target, moved)
+		if target != q || len(events) == 0 {
+			events = append(events, Event{Kind: MessagesAvailable, Queue: target.key})
+		}
+	}
+	return result, events, nil
+}
+
+// take takes the next messages for a receive out of the orders by age, at most
+// most of them. What was received tooOften, if there is somewhere to move it, is
+// packed instead, and so is not looked at again in this receive.
+func (q *queue) take(now Time, most int, movable bool, tooOften uint32) (taken []uint32, moved []parcel) {
+	m, cutoff := &q.messages, q.cutoff(now)
+	for len(taken) < most {
+		slot, ok := m.takeNext(cutoff)
+		if !ok {
+			break
+		}
+		if !movable || m.records.at(slot).received < tooOften {
+			taken = append(taken, slot)
+			continue
+		}
+		if len(moved) == maxMoves {
+			m.settle(slot, now, 0)
+			break
+		}
+		moved = append(moved, q.pack(slot))
+	}
+	return taken, moved
+}
+
+// takeNext takes the message of the lowest send order among those that are
+// visible, and one that was received tiredAfter times only when there is no
+// other. It leaves alone what has expired and was not dropped yet.
+func (m *messages) takeNext(cutoff Time) (slot uint32, ok bool) {
+	var best rank
+	id, sent := m.due.first()
+	if sent {
+		best = m.byHead(id)
+		sent = best.at > cutoff
+	}
+	if slot, ok := m.back.first(); ok {
+		if r := m.byAge(slot); r.at > cutoff && (!sent || r.compare(best) < 0) {
+			m.lift(slot)
+			return slot, true
+		}
+	}
+	if sent {
+		return m.pick(id), true
+	}
+	if slot, ok := m.tired.first(); ok && m.byAge(slot).at > cutoff {
+		m.lift(slot)
+		return slot, true
+	}
+	return 0, false
+}
+
+// deliver counts the receives of the taken messages and hides them.
+func (q *queue) deliver(now Time, taken []uint32, c ReceiveMessage) []Received {
+	if len(taken) == 0 {
+		return nil
+	}
+	m := &q.messages
+	visibleAt := now.WindowEnd(timeout(c.VisibilityTimeout, q.settings.visibility))
+	received := make([]Received, len(taken))
+	for i, slot := range taken {
+		r := m.records.edit(slot)
+		r.received++
+		if r.firstReceivedAt == 0 {
+			r.firstReceivedAt = now
+		}
+		received[i] = Received{
+			Receipt: Receipt{
+				Incarnation:   q.incarnation,
+				Sequence:      r.sequence,
+				ReceiveNumber: r.received,
+				ReceivedAt:    now,
+			},
+			Body:             r.body,
+			SentAt:           r.sentAt,
+			FirstReceivedAt:  r.firstReceivedAt,
+			ReceiveCount:     int(r.carried) + int(r.received),
+			DeadLetterSource: m.sources.name(r.source),
+		}
+		m.settle(slot, now, visibleAt)
+	}
+	q.counters.Received += uint64(len(taken))
+	return received
+}
+
+// visibleAgain reports whether messages that were just delivered are visible
+// already, after a VisibilityTimeout of 0.
+func (q *queue) visibleAgain(delivered []uint32) bool {
+	return len(delivered) > 0 && !q.messages.records.at(delivered[0]).hidden()
+}
+
+// deliverDead puts moved messages into the dead-letter queue of q.
+func (s *State) deliverDead(now Time, q, target *queue, moved []parcel) {
+	for _, p := range moved {
+		target.accept(now, p, q.key)
+		s.expect(target, p.sentAt)
+	}
+}

@@ -1,0 +1,76 @@
+package sqs
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// The refusals that depend on the state, in the words of AWS.
+
+// tooLongEntry is how SendMessageBatch words the refusal of an entry for its
+// size (AWS recording test_send_batch_message_size), tooLongMessage how
+// SendMessage does (test_send_oversized_message).
+const (
+	tooLongEntry   = "One or more parameters cannot be validated."
+	tooLongMessage = "One or more parameters are invalid."
+)
+
+// EntryTooLong refuses an entry of a SendMessageBatch for being longer than
+// limit bytes.
+func EntryTooLong(limit int) *Error {
+	return Invalidf(tooLongEntry+" Reason: Message must be shorter than %d bytes.", limit)
+}
+
+// AsSendMessage rewords the refusal of the one entry of a SendMessageBatch as
+// SendMessage words it.
+func AsSendMessage(e *Error) *Error {
+	if reason, ok := strings.CutPrefix(e.Message, tooLongEntry); ok {
+		return &Error{Code: e.Code, Message: tooLongMessage + reason}
+	}
+	return e
+}
+
+func queueExists(name AttributeName) *Error {
+	return &Error{Code: QueueNameExists, Message: "A queue already exists with the same name and a different value for attribute " + string(name)}
+}
+
+func deletedRecently(wait time.Duration) *Error {
+	return &Error{Code: QueueDeletedRecently, Message: fmt.Sprintf(
+		"You must wait %d seconds after deleting a queue before you can create another with the same name.", int(wait.Seconds()))}
+}
+
+func purgeInProgress(name string, wait time.Duration) *Error {
+	return &Error{Code: PurgeQueueInProgress, Message: fmt.Sprintf(
+		"Only one PurgeQueue operation on %s is allowed every %d seconds.", name, int(wait.Seconds()))}
+}
+
+func windowFull(limit int) *Error {
+	return &Error{Code: OverLimit, Message: fmt.Sprintf("The queue has the maximum number of messages in flight, %d.", limit)}
+}
+
+func foreignHandle() *Error {
+	return &Error{Code: ReceiptHandleIsInvalid, Message: `The input receipt handle "` + HandleMark + `" is not a valid receipt handle.`}
+}
+
+func messageGone() *Error {
+	return Invalidf("Value %s for parameter ReceiptHandle is invalid. "+
+		"Reason: Message does not exist or is not available for visibility timeout change.", HandleMark)
+}
+
+func hiddenTooLong(timeout time.Duration) *Error {
+	return Invalidf("Value %d for parameter VisibilityTimeout is invalid. "+
+		"Reason: Total VisibilityTimeout for the message is beyond the limit [43200 seconds]", int(timeout.Seconds()))
+}
+
+func badRedrivePolicy(value, reason string) *Error {
+	return Invalidf("Value %s for parameter RedrivePolicy is invalid. Reason: %s", value, reason)
+}
+
+func damagedQueue() *Error {
+	return &Error{Code: InternalFailure, Message: "The queue was damaged by an internal error and can only be inspected and deleted."}
+}
+
+func noFIFO() *Error {
+	return &Error{Code: UnsupportedOperation, Message: "FIFO queues are not supported by this version."}
+}

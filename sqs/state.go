@@ -1,0 +1,213 @@
+package sqs
+
+import (
+	"container/heap"
+	"fmt"
+	"time"
+)
+
+// maxSteps is how much work one command may do: a step is the change of one
+// message, or of a list of them at its head. What is left over waits for the
+// next receive or pulse.
+const maxSteps = 1000
+
+// State holds all queues of one raft group. It is not safe for concurrent use;
+// but what its methods say to be reading may go on at the same time.
+type State struct {
+	now             Time // of the latest command
+	window          int  // Rules.InFlightLimit of the latest command; 0 before the first
+	lastIncarnation uint64
+	queues          map[QueueKey]*queue
+	directory       []*queue // the same, by key
+	links           []link   // whose dead-letter queue is what, by target and source
+	reserved        []reservation
+	schedule        schedule
+}
+
+// New returns a State without queues.
+func New() *State { return &State{queues: make(map[QueueKey]*queue)} }
+
+// Apply executes one command. Its refusal is as much a part of the replicated
+// outcome as its result; a command that is refused has changed nothing.
+func (s *State) Apply(at Moment, c Command) (Result, []Event, *Error) {
+	s.tick(&at)
+	switch c := c.(type) {
+	case CreateQueue:
+		return s.createQueue(at, c)
+	case DeleteQueue:
+		return s.deleteQueue(at, c)
+	case GetQueueUrl:
+		return s.getQueueURL(c)
+	case ListQueues:
+		return s.listQueues(c)
+	case GetQueueAttributes:
+		return s.getQueueAttributes(at, c)
+	case SetQueueAttributes:
+		return s.setQueueAttributes(at, c)
+	case TagQueue:
+		return s.tagQueue(c)
+	case UntagQueue:
+		return s.untagQueue(c)
+	case ListQueueTags:
+		return s.listQueueTags(c)
+	case ListDeadLetterSourceQueues:
+		return s.listDeadLetterSourceQueues(c)
+	case PurgeQueue:
+		return s.purgeQueue(at, c)
+	case SendMessageBatch:
+		return s.sendMessageBatch(at, c)
+	case ReceiveMessage:
+		return s.receiveMessage(at, c)
+	case DeleteMessageBatch:
+		return s.deleteMessageBatch(at, c)
+	case ChangeMessageVisibilityBatch:
+		return s.changeMessageVisibilityBatch(at, c)
+	}
+	panic(fmt.Sprintf("sqs: unknown command %T", c))
+}
+
+// tick keeps time from going back, on which the order of every list depends.
+func (s *State) tick(at *Moment) {
+	s.now = max(s.now, at.Now)
+	at.Now = s.now
+	s.window = at.Rules.InFlightLimit
+}
+
+// Pulse does what time alone asks for: it drops expired messages and frees the
+// names of deleted queues. It takes at most maxSteps steps; NextPulse tells
+// whether more is due.
+func (s *State) Pulse(at Moment) []Event {
+	s.tick(&at)
+	left := steps(maxSteps)
+	s.freeNames(at.Now, &left)
+	var events []Event
+	for len(s.schedule) > 0 && s.schedule[0].pulseAt <= at.Now && left.take() {
+		q := s.schedule[0]
+		full := q.full(at)
+		q.messages.dropExpired(q.cutoff(at.Now), &left)
+		s.reschedule(q)
+		if full && !q.full(at) {
+			events = append(events, Event{Kind: MessagesAvailable, Queue: q.key})
+		}
+	}
+	return events
+}
+
+// NextPulse returns when Pulse next has something to do; false when it has
+// nothing to wait for. It only reads.
+func (s *State) NextPulse() (Time, bool) {
+	t := never
+	if len(s.reserved) > 0 {
+		t = s.reserved[0].until
+	}
+	if len(s.schedule) > 0 {
+		t = min(t, s.schedule[0].pulseAt)
+	}
+	return t, t != never
+}
+
+// Available counts the messages that a receive at now would find, at most limit;
+// 0 when there is no such queue, or when it has the maximum in flight. It only
+// reads.
+func (s *State) Available(key QueueKey, now Time, limit int) int {
+	q := s.queues[key]
+	if q == nil || q.damaged {
+		return 0
+	}
+	return q.available(now, limit, s.window)
+}
+
+// NextAvailable returns the earliest time after now at which a message that is
+// hidden or delayed becomes available. It only reads.
+func (s *State) NextAvailable(key QueueKey, now Time) (Time, bool) {
+	q := s.queues[key]
+	if q == nil || q.damaged {
+		return 0, false
+	}
+	return q.messages.nextAvailable(now)
+}
+
+// WaitTime returns the queue's ReceiveMessageWaitTimeSeconds; false when there
+// is no such queue. It only reads.
+func (s *State) WaitTime(key QueueKey) (time.Duration, bool) {
+	q := s.queues[key]
+	if q == nil {
+		return 0, false
+	}
+	return time.Duration(q.settings.wait) * time.Second, true
+}
+
+// Damage marks a queue after a panic in one of its commands: what it holds may
+// contradict itself. It is then inspected and deleted, and nothing else.
+func (s *State) Damage(key QueueKey) {
+	if q := s.queues[key]; q != nil {
+		q.damaged = true
+		s.unschedule(q)
+	}
+}
+
+// schedule is a heap of the queues in which something expires, by the time noted
+// for that. The note may be too early, never too late: most messages are deleted
+// long before they expire, and nothing is to be done for the schedule then.
+type schedule []*queue
+
+// Len implements heap.Interface.
+func (h schedule) Len() int { return len(h) }
+
+// Less implements heap.Interface.
+func (h schedule) Less(i, j int) bool {
+	if h[i].pulseAt != h[j].pulseAt {
+		return h[i].pulseAt < h[j].pulseAt
+	}
+	return h[i].key.compare(h[j].key) < 0
+}
+
+// Swap implements heap.Interface.
+func (h schedule) Swap(i, j int) {
+	h[i], h[j] = h[j], h[i]
+	h[i].place, h[j].place = i, j
+}
+
+// Push implements heap.Interface.
+func (h *schedule) Push(x any) {
+	q := x.(*queue)
+	q.place = len(*h)
+	*h = append(*h, q)
+}
+
+// Pop implements heap.Interface.
+func (h *schedule) Pop() any {
+	last := len(*h) - 1
+	q := (*h)[last]
+	(*h)[last] = nil
+	*h = (*h)[:last]
+	return q
+}
+
+// expect notes that a message of q, sent at the given time, is to expire.
+func (s *State) expect(q *queue, sentAt Time) {
+	at := sentAt.Add(time.Duration(q.settings.retention) * time.Second)
+	switch {
+	case q.pulseAt == 0:
+		q.pulseAt = at
+		heap.Push(&s.schedule, q)
+	case at < q.pulseAt:
+		q.pulseAt = at
+		heap.Fix(&s.schedule, q.place)
+	}
+}
+
+// reschedule notes exactly when something of q expires.
+func (s *State) reschedule(q *queue) {
+	s.unschedule(q)
+	if oldest := q.messages.oldest(); oldest != never {
+		s.expect(q, oldest)
+	}
+}
+
+func (s *State) unschedule(q *queue) {
+	if q.pulseAt != 0 {
+		heap.Remove(&s.schedule, q.place)
+		q.pulseAt = 0
+	}
+}

@@ -1,0 +1,389 @@
+package sqs_test
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/datadriven"
+
+	"holdfast.internal/sqs"
+)
+
+// TestScripts plays the scripts in testdata: each is a conversation with one
+// State, every command on a clock that moves only when the script says so.
+// Rewrite the expected answers with 'go test ./sqs -run TestScripts -rewrite'.
+func TestScripts(t *testing.T) {
+	datadriven.Walk(t, "testdata/scripts", func(t *testing.T, path string) {
+		s := newScript()
+		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
+			return s.play(t, d)
+		})
+	})
+}
+
+// scriptStart is the time at which scripts begin; they show times since then.
+const scriptStart sqs.Time = 1_600_000_000_000
+
+const account = "000000000000"
+
+// script is the state of one conversation.
+type script struct {
+	state    *sqs.State
+	at       sqs.Moment
+	bodies   map[uint64]string
+	receipts map[string]sqs.Receipt // by queue and label
+}
+
+func newScript() *script {
+	return &script{
+		state:    sqs.New(),
+		at:       sqs.Moment{Now: scriptStart, NextBody: 1},
+		bodies:   map[uint64]string{},
+		receipts: map[string]sqs.Receipt{},
+	}
+}
+
+func key(name string) sqs.QueueKey { return sqs.QueueKey{Account: account, Name: name} }
+
+// play executes one line of a script: a command of SQS, or one of
+//
+//	advance by=D                     moves the clock
+//	rules inflight=N purge=D delete=D
+//	pulse, damage QUEUE, census, totals, bodies
+//	available QUEUE, next QUEUE      what long polls ask
+//	thaw                             goes on with the state after Freeze and Thaw
+func (s *script) play(t *testing.T, d *datadriven.TestData) string {
+	t.Helper()
+	switch d.Cmd {
+	case "advance":
+		s.at.Now = s.at.Now.Add(duration(t, d, "by", 0))
+		return "t=" + since(s.at.Now) + "\n"
+	case "rules":
+		d.MaybeScanArgs(t, "inflight", &s.at.Rules.InFlightLimit)
+		s.at.Rules.PurgeWait = duration(t, d, "purge", 0)
+		s.at.Rules.DeleteWait = duration(t, d, "delete", 0)
+		return ""
+	case "pulse":
+		events := s.state.Pulse(s.at)
+		at, ok := s.state.NextPulse()
+		return showEvents(events) + fmt.Sprintf("next: %s\n", maybe(at, ok))
+	case "damage":
+		s.state.Damage(queueArg(d))
+		return ""
+	case "available":
+		limit := 100
+		d.MaybeScanArgs(t, "limit", &limit)
+		return fmt.Sprintln(s.state.Available(queueArg(d), s.at.Now, limit))
+	case "next":
+		at, ok := s.state.NextAvailable(queueArg(d), s.at.Now)
+		return maybe(at, ok) + "\n"
+	case "wait-time":
+		wait, ok := s.state.WaitTime(queueArg(d))
+		return fmt.Sprintln(wait, ok)
+	case "census":
+		return s.census()
+	case "totals":
+		return fmt.Sprintf("%+v\n", s.state.Totals(s.at.Now))
+	case "bodies":
+		var b strings.Builder
+		for first, count := range s.state.Freeze().Bodies() {
+			fmt.Fprintf(&b, "%d+%d\n", first, count)
+		}
+		return b.String()
+	case "thaw":
+		s.state = thaw(t, s.state)
+		return ""
+	}
+	c := s.command(t, d)
+	result, events, err := s.state.Apply(s.at, c)
+	return s.answer(t, c, result, err) + showEvents(events)
+}
+
+// thaw returns the state after a round trip, and checks that its encoding is
+// the same.
+func thaw(t *testing.T, s *sqs.State) *sqs.State {
+	t.Helper()
+	data := s.Freeze().AppendTo(nil)
+	thawed, err := sqs.Thaw(data)
+	if err != nil {
+		t.Fatalf("thaw: %v", err)
+	}
+	if again := thawed.Freeze().AppendTo(nil); !bytes.Equal(data, again) {
+		t.Fatalf("encoding changed in a round trip\n got %x\nwant %x", again, data)
+	}
+	return thawed
+}
+
+func (s *script) command(t *testing.T, d *datadriven.TestData) sqs.Command {
+	t.Helper()
+	q := queueArg(d)
+	switch d.Cmd {
+	case "create":
+		attributes, tags := attributeArgs(t, d)
+		return sqs.CreateQueue{Queue: q, Attributes: attributes, Tags: tags}
+	case "delete-queue":
+		return sqs.DeleteQueue{Queue: q}
+	case "get-url":
+		return sqs.GetQueueUrl{Queue: q}
+	case "list":
+		c := sqs.ListQueues{Account: account, Limit: 1000}
+		d.MaybeScanArgs(t, "prefix", &c.Prefix)
+		d.MaybeScanArgs(t, "after", &c.After)
+		d.MaybeScanArgs(t, "limit", &c.Limit)
+		return c
+	case "get":
+		return sqs.GetQueueAttributes{Queue: q}
+	case "set":
+		attributes, _ := attributeArgs(t, d)
+		return sqs.SetQueueAttributes{Queue: q, Attributes: attributes}
+	case "tag":
+		_, tags := attributeArgs(t, d)
+		return sqs.TagQueue{Queue: q, Tags: tags}
+	case "untag":
+		return sqs.UntagQueue{Queue: q, Keys: lines(d)}
+	case "tags":
+		return sqs.ListQueueTags{Queue: q}
+	case "sources":
+		c := sqs.ListDeadLetterSourceQueues{Queue: q, Limit: 1000}
+		if after := ""; d.HasArg("after") {
+			d.ScanArgs(t, "after", &after)
+			c.After = key(after)
+		}
+		d.MaybeScanArgs(t, "limit", &c.Limit)
+		return c
+	case "purge":
+		return sqs.PurgeQueue{Queue: q}
+	}
+	return s.messageCommand(t, d, q)
+}
+
+func (s *script) messageCommand(t *testing.T, d *datadriven.TestData, q sqs.QueueKey) sqs.Command {
+	t.Helper()
+	switch d.Cmd {
+	case "send":
+		e := sqs.SendEntry{Size: 1, Delay: duration(t, d, "delay", sqs.QueueDefault)}
+		d.MaybeScanArgs(t, "group", &e.GroupID)
+		d.MaybeScanArgs(t, "size", &e.Size)
+		c := sqs.SendMessageBatch{Queue: q}
+		for range lines(d) {
+			c.Entries = append(c.Entries, e)
+		}
+		return c
+	case "receive":
+		c := sqs.ReceiveMessage{Queue: q, MaxMessages: 10, Short: !d.HasArg("long")}
+		d.MaybeScanArgs(t, "max", &c.MaxMessages)
+		c.VisibilityTimeout = duration(t, d, "timeout", sqs.QueueDefault)
+		return c
+	case "delete":
+		c := sqs.DeleteMessageBatch{Queue: q}
+		for _, label := range lines(d) {
+			c.Receipts = append(c.Receipts, s.receipt(t, q, label))
+		}
+		return c
+	case "change":
+		c := sqs.ChangeMessageVisibilityBatch{Queue: q}
+		timeout := duration(t, d, "timeout", 0)
+		for _, label := range lines(d) {
+			c.Entries = append(c.Entries, sqs.VisibilityEntry{Receipt: s.receipt(t, q, label), Timeout: timeout})
+		}
+		return c
+	}
+	t.Fatalf("%s: unknown command %q", d.Pos, d.Cmd)
+	return nil
+}
+
+// receipt finds a receipt by its label: the sequence number and the number of
+// the receive, and "QUEUE/" before it when it is another queue's.
+func (s *script) receipt(t *testing.T, q sqs.QueueKey, label string) sqs.Receipt {
+	t.Helper()
+	if !strings.Contains(label, "/") {
+		label = q.Name + "/" + label
+	}
+	r, ok := s.receipts[label]
+	if !ok {
+		t.Fatalf("no receipt %q", label)
+	}
+	return r
+}
+
+func (s *script) answer(t *testing.T, c sqs.Command, result sqs.Result, err *sqs.Error) string {
+	t.Helper()
+	if err != nil {
+		return showError(err)
+	}
+	var b strings.Builder
+	switch r := result.(type) {
+	case sqs.Done:
+		return "ok\n"
+	case sqs.ListQueuesResult:
+		fmt.Fprintf(&b, "%s more=%t\n", strings.Join(r.Names, " "), r.More)
+	case sqs.GetQueueAttributesResult:
+		for _, a := range r.Attributes {
+			fmt.Fprintf(&b, "%s=%s\n", a.Name, a.Value)
+		}
+		fmt.Fprintf(&b, "created %s, modified %s\n", since(r.CreatedAt), since(r.ModifiedAt))
+		fmt.Fprintf(&b, "visible %d, in flight %d, delayed %d\n", r.Visible, r.InFlight, r.Delayed)
+	case sqs.ListQueueTagsResult:
+		for _, tag := range r.Tags {
+			fmt.Fprintf(&b, "%s=%s\n", tag.Key, tag.Value)
+		}
+	case sqs.ListDeadLetterSourceQueuesResult:
+		for _, q := range r.Queues {
+			fmt.Fprintf(&b, "%s ", q.Name)
+		}
+		fmt.Fprintf(&b, "more=%t\n", r.More)
+	case sqs.SendMessageBatchResult:
+		s.sent(&b, r)
+	case sqs.ReceiveMessageResult:
+		s.received(&b, c.Target(), r)
+	case sqs.BatchResult:
+		for _, e := range r.Errors {
+			b.WriteString(showError(e))
+		}
+	}
+	return b.String()
+}
+
+func (s *script) sent(b *strings.Builder, r sqs.SendMessageBatchResult) {
+	for _, e := range r.Entries {
+		if e.Err != nil {
+			b.WriteString(showError(e.Err))
+			continue
+		}
+		s.at.NextBody = e.Body + 1
+		s.bodies[e.Body] = fmt.Sprintf("m%d", e.Body)
+		fmt.Fprintf(b, "m%d\n", e.Body)
+	}
+}
+
+func (s *script) received(b *strings.Builder, q sqs.QueueKey, r sqs.ReceiveMessageResult) {
+	if len(r.Messages) == 0 {
+		b.WriteString("none\n")
+	}
+	for _, m := range r.Messages {
+		label := fmt.Sprintf("%d.%d", m.Receipt.Sequence, m.Receipt.ReceiveNumber)
+		s.receipts[q.Name+"/"+label] = m.Receipt
+		fmt.Fprintf(b, "%s handle=%s count=%d sent=%s first=%s", s.bodies[m.Body], label, m.ReceiveCount, since(m.SentAt), since(m.FirstReceivedAt))
+		if m.DeadLetterSource != (sqs.QueueKey{}) {
+			fmt.Fprintf(b, " from=%s", m.DeadLetterSource.Name)
+		}
+		b.WriteByte('\n')
+	}
+}
+
+func (s *script) census() string {
+	var b strings.Builder
+	for _, c := range s.state.Census(s.at.Now) {
+		oldest := "-"
+		if c.OldestSentAt != 0 {
+			oldest = since(c.OldestSentAt)
+		}
+		fmt.Fprintf(&b, "%s#%d visible=%d inflight=%d delayed=%d oldest=%s sent=%d bytes=%d received=%d deleted=%d damaged=%t\n",
+			c.Queue.Name, c.Incarnation, c.Visible, c.InFlight, c.Delayed, oldest, c.Sent, c.SentBytes, c.Received, c.Deleted, c.Damaged)
+	}
+	return b.String()
+}
+
+// queueArg is the first argument, when it has no value; else q.
+func queueArg(d *datadriven.TestData) sqs.QueueKey {
+	if len(d.CmdArgs) > 0 && len(d.CmdArgs[0].Vals) == 0 {
+		return key(d.CmdArgs[0].Key)
+	}
+	return key("q")
+}
+
+// attributeArgs are the arguments Name=VALUE; those that are named tag.KEY are
+// tags. RedrivePolicy=TARGET:COUNT, RedriveAllowPolicy=allowAll, denyAll or
+// byQueue:SOURCE; - stands for an empty value.
+func attributeArgs(t *testing.T, d *datadriven.TestData) (attributes []sqs.Attribute, tags []sqs.Tag) {
+	t.Helper()
+	for _, arg := range d.CmdArgs {
+		if len(arg.Vals) == 0 {
+			continue
+		}
+		value := arg.Vals[0]
+		if value == "-" {
+			value = ""
+		}
+		if name, ok := strings.CutPrefix(arg.Key, "tag."); ok {
+			tags = append(tags, sqs.Tag{Key: name, Value: value})
+			continue
+		}
+		attributes = append(attributes, attribute(t, sqs.AttributeName(arg.Key), value))
+	}
+	slices.SortFunc(attributes, func(a, b sqs.Attribute) int { return cmp.Compare(a.Name, b.Name) })
+	slices.SortFunc(tags, func(a, b sqs.Tag) int { return cmp.Compare(a.Key, b.Key) })
+	return attributes, tags
+}
+
+func attribute(t *testing.T, name sqs.AttributeName, value string) sqs.Attribute {
+	t.Helper()
+	a := sqs.Attribute{Name: name, Value: value}
+	first, second, _ := strings.Cut(value, ":")
+	switch {
+	case value == "":
+	case name == sqs.RedrivePolicyAttribute:
+		count, err := strconv.Atoi(second)
+		if err != nil {
+			t.Fatal(err)
+		}
+		a.Redrive = &sqs.RedrivePolicy{Target: key(first), MaxReceiveCount: count}
+		a.Value = fmt.Sprintf(`{"deadLetterTargetArn":"arn:aws:sqs:us-east-1:%s:%s","maxReceiveCount":%d}`, account, first, count)
+	case name == sqs.RedriveAllowPolicyAttribute:
+		permission := map[string]sqs.RedrivePermission{"allowAll": sqs.AllowAll, "denyAll": sqs.DenyAll, "byQueue": sqs.ByQueue}[first]
+		a.RedriveAllow = &sqs.RedriveAllowPolicy{Permission: permission}
+		if permission == sqs.ByQueue {
+			a.RedriveAllow.Sources = []sqs.QueueKey{key(second)}
+		}
+	}
+	return a
+}
+
+func lines(d *datadriven.TestData) []string {
+	return strings.Fields(d.Input)
+}
+
+func duration(t *testing.T, d *datadriven.TestData, arg string, otherwise time.Duration) time.Duration {
+	t.Helper()
+	if !d.HasArg(arg) {
+		return otherwise
+	}
+	var text string
+	d.ScanArgs(t, arg, &text)
+	parsed, err := time.ParseDuration(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return parsed
+}
+
+func since(at sqs.Time) string { return at.Sub(scriptStart).String() }
+
+func maybe(at sqs.Time, ok bool) string {
+	if !ok {
+		return "never"
+	}
+	return since(at)
+}
+
+func showError(err *sqs.Error) string {
+	if err == nil {
+		return "ok\n"
+	}
+	return strings.ReplaceAll(err.Error(), sqs.HandleMark, "<handle>") + "\n"
+}
+
+func showEvents(events []sqs.Event) string {
+	var b strings.Builder
+	for _, e := range events {
+		kind := map[sqs.EventKind]string{sqs.MessagesAvailable: "available", sqs.QueueDeleted: "deleted"}[e.Kind]
+		fmt.Fprintf(&b, "event: %s %s\n", e.Queue.Name, kind)
+	}
+	return b.String()
+}

@@ -1,0 +1,291 @@
+package sqs
+
+import (
+	"container/heap"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+)
+
+// errThaw is wrapped by every error of Thaw.
+var errThaw = errors.New("sqs: malformed state")
+
+// maxTime bounds the times in an encoded state, so that sums of them do not
+// overflow.
+const maxTime = 1 << 60
+
+// Thaw makes a State from what Frozen.AppendTo has encoded. Whatever data is, it
+// returns an error or a state that keeps all its invariants, and allocates in
+// proportion to data.
+func Thaw(data []byte) (*State, error) {
+	d := &decoder{data: data}
+	if v := d.number(stateVersion); d.err == nil && v != stateVersion {
+		d.fail("version %d", v)
+	}
+	s := New()
+	s.now = d.time()
+	s.lastIncarnation = d.number(math.MaxUint64)
+	d.reserved(s)
+	for n := d.count(); n > 0 && d.err == nil; n-- {
+		d.queue(s)
+	}
+	if d.err == nil && len(d.data) > 0 {
+		d.fail("%d bytes too many", len(d.data))
+	}
+	if d.err != nil {
+		return nil, d.err
+	}
+	return s, nil
+}
+
+// decoder reads an encoded state. After an error all it reads is zero.
+type decoder struct {
+	data []byte
+	err  error
+}
+
+func (d *decoder) fail(format string, args ...any) {
+	if d.err == nil {
+		d.err = fmt.Errorf("%w: "+format, append([]any{errThaw}, args...)...)
+	}
+	d.data = nil
+}
+
+// number reads a number of at most most.
+func (d *decoder) number(most uint64) uint64 {
+	v, n := binary.Uvarint(d.data)
+	if n <= 0 || v > most {
+		d.fail("bad number")
+		return 0
+	}
+	d.data = d.data[n:]
+	return v
+}
+
+// change reads a number as its difference to the one before.
+func (d *decoder) change(before uint64) uint64 {
+	v, n := binary.Varint(d.data)
+	if n <= 0 {
+		d.fail("bad difference")
+		return 0
+	}
+	d.data = d.data[n:]
+	return before + uint64(v)
+}
+
+func (d *decoder) time() Time { return Time(d.number(maxTime)) }
+
+// count reads how many things follow, each of at least one byte.
+func (d *decoder) count() int { return int(d.number(uint64(len(d.data)))) }
+
+func (d *decoder) text() string {
+	n := d.count()
+	if n > len(d.data) {
+		d.fail("short text")
+		return ""
+	}
+	s := string(d.data[:n])
+	d.data = d.data[n:]
+	return s
+}
+
+func (d *decoder) key() QueueKey { return QueueKey{Account: d.text(), Name: d.text()} }
+
+func (d *decoder) bool() bool { return d.number(1) == 1 }
+
+func (d *decoder) reserved(s *State) {
+	for n := d.count(); n > 0 && d.err == nil; n-- {
+		r := reservation{until: d.time(), key: d.key()}
+		if last := len(s.reserved) - 1; last >= 0 && s.reserved[last].compare(r) >= 0 {
+			d.fail("reserved names are not in order")
+		}
+		s.reserved = append(s.reserved, r)
+	}
+}
+
+func (d *decoder) queue(s *State) {
+	q := &queue{header: d.header()}
+	if last := len(s.directory) - 1; last >= 0 && s.directory[last].key.compare(q.key) >= 0 {
+		d.fail("queues are not in order")
+	}
+	if q.incarnation > s.lastIncarnation {
+		d.fail("queue of a later incarnation")
+	}
+	d.messages(&q.messages, s.now, q.lastSequence)
+	if d.err != nil {
+		return
+	}
+	s.insert(q)
+	if at := q.pulseAt; at != 0 && !q.damaged {
+		heap.Push(&s.schedule, q)
+	} else {
+		q.pulseAt = 0
+	}
+	if oldest := q.messages.oldest(); oldest != never && !q.damaged {
+		s.expect(q, oldest)
+	}
+}
+
+func (d *decoder) header() header {
+	h := header{key: d.key(), incarnation: d.number(math.MaxUint64)}
+	for _, t := range []*Time{&h.createdAt, &h.modifiedAt, &h.purgedAt, &h.pulseAt} {
+		*t = d.time()
+	}
+	h.lastSequence = d.number(math.MaxUint64 / 2)
+	for _, n := range []*uint64{&h.counters.Sent, &h.counters.SentBytes, &h.counters.Received, &h.counters.Deleted} {
+		*n = d.number(math.MaxUint64)
+	}
+	h.damaged = d.bool()
+	for n := d.count(); n > 0 && d.err == nil; n-- {
+		t := Tag{Key: d.text(), Value: d.text()}
+		if last := len(h.tags) - 1; last >= 0 && h.tags[last].Key >= t.Key {
+			d.fail("tags are not in order")
+		}
+		h.tags = append(h.tags, t)
+	}
+	h.settings = d.settings()
+	return h
+}
+
+func (d *decoder) settings() settings {
+	var s settings
+	for _, n := range []*int32{&s.delay, &s.retention, &s.wait, &s.visibility, &s.maxSize, &s.keyReuse} {
+		*n = int32(d.number(math.MaxInt32))
+	}
+	s.managedSSE = d.bool()
+	s.kmsKey = d.text()
+	s.policy = d.text()
+	if s.redriveText = d.text(); s.redriveText != "" {
+		s.redrive = RedrivePolicy{Target: d.key(), MaxReceiveCount: int(d.number(math.MaxUint32))}
+	}
+	if s.allowText = d.text(); s.allowText != "" {
+		s.allow.Permission = RedrivePermission(d.number(uint64(ByQueue)))
+		for n := d.count(); n > 0 && d.err == nil; n-- {
+			s.allow.Sources = append(s.allow.Sources, d.key())
+		}
+	}
+	return s
+}
+
+func (d *decoder) messages(m *messages, now Time, lastSequence uint64) {
+	groups := decodeNames(d, func() string { return d.text() }, func(a, b string) bool { return a < b })
+	sources := decodeNames(d, d.key, func(a, b QueueKey) bool { return a.compare(b) < 0 })
+	var last rank // group and window
+	for n := d.count(); n > 0 && d.err == nil; n-- {
+		group := d.number(uint64(len(groups) - 1))
+		l := d.list(now, lastSequence)
+		if d.err != nil {
+			return
+		}
+		r := rank{at: Time(group), sequence: uint64(l.window)}
+		if len(m.lists) > 0 && last.compare(r) >= 0 {
+			d.fail("lists are not in order")
+			return
+		}
+		last = r
+		id := m.addList(l.window, m.groups.use(groups[group]))
+		l.group = m.lists[id].group
+		m.lists[id] = l
+		m.file(id)
+	}
+	d.records(m, groups, sources, now, lastSequence)
+	if d.err == nil && !m.disjoint() {
+		d.fail("two messages of one sequence number")
+	}
+}
+
+// decodeNames reads the names that lists and records refer to by number; the
+// first is that of no name.
+func decodeNames[K comparable](d *decoder, next func() K, less func(a, b K) bool) []K {
+	names := make([]K, 1)
+	for n := d.count(); n > 0 && d.err == nil; n-- {
+		name := next()
+		if !less(names[len(names)-1], name) {
+			d.fail("names are not in order")
+		}
+		names = append(names, name)
+	}
+	return names
+}
+
+func (d *decoder) list(now Time, lastSequence uint64) list {
+	l := list{window: d.time()}
+	ready := d.number(math.MaxUint64)
+	var last, end run // the run before, and what would continue it
+	for n := d.count(); n > 0 && d.err == nil; n-- {
+		r := run{
+			sequence: end.sequence + d.number(lastSequence-min(lastSequence, end.sequence)),
+			body:     d.change(end.body),
+			sentAt:   end.sentAt + Time(d.number(uint64(now-end.sentAt))),
+			count:    uint32(d.number(maxRun)),
+		}
+		if r.sequence == 0 || r.count == 0 || uint64(r.count) > lastSequence-r.sequence+1 {
+			d.fail("run without end or beginning")
+			break
+		}
+		if r.body < last.body || r.body > math.MaxUint64/2 {
+			d.fail("bodies are not in order")
+			break
+		}
+		l.push(r)
+		last = r
+		end = run{sequence: r.sequence + uint64(r.count), body: r.body + uint64(r.count), sentAt: r.sentAt}
+	}
+	if d.err == nil && !l.resume(ready) {
+		d.fail("list without messages, or due in the middle of a run")
+	}
+	return l
+}
+
+func (d *decoder) records(m *messages, groups []string, sources []QueueKey, now Time, lastSequence uint64) {
+	var last record
+	for n := d.count(); n > 0 && d.err == nil; n-- {
+		r := record{
+			sequence: last.sequence + d.number(lastSequence-last.sequence),
+			body:     d.change(last.body),
+			sentAt:   Time(d.change(uint64(last.sentAt))),
+		}
+		for _, t := range []*Time{&r.movedAt, &r.visibleAt, &r.firstReceivedAt} {
+			*t = d.time()
+		}
+		r.received = uint32(d.number(math.MaxUint32))
+		r.carried = uint32(d.number(math.MaxUint32))
+		group := d.number(uint64(len(groups) - 1))
+		source := d.number(uint64(len(sources) - 1))
+		if r.sequence == last.sequence || r.body > math.MaxUint64/2 || r.sentAt < 0 || r.sentAt > now {
+			d.fail("record that cannot be")
+		}
+		if d.err != nil {
+			return
+		}
+		last = r
+		r.group = m.groups.use(groups[group])
+		r.source = m.sources.use(sources[source])
+		m.settle(m.enter(r), 0, r.visibleAt) // hidden as it was, whatever the time
+	}
+}
+
+// disjoint reports whether no two messages have one sequence number.
+func (m *messages) disjoint() bool {
+	var all []series
+	for i := range m.lists {
+		c := cursor{list: &m.lists[i]}
+		all = append(all, series{next: func() (numbers, bool) {
+			r, ok := c.next()
+			return numbers{first: r.sequence, count: uint64(r.count)}, ok
+		}})
+	}
+	received := make([]uint64, 0, m.records.used)
+	for slot := range m.sequences.all {
+		received = append(received, m.records.at(slot).sequence)
+	}
+	var free uint64 // the first number that is still free
+	for n := range merge(append(all, singles(received))) {
+		if n.first < free {
+			return false
+		}
+		free = n.first + n.count
+	}
+	return true
+}

@@ -1,0 +1,48 @@
+package sqs
+
+import "time"
+
+func (s *State) changeMessageVisibilityBatch(at Moment, c ChangeMessageVisibilityBatch) (Result, []Event, *Error) {
+	q, err := s.sound(c.Queue)
+	if err != nil {
+		return nil, nil, err
+	}
+	r := BatchResult{Errors: make([]*Error, len(c.Entries))}
+	earlier := false
+	for i := range c.Entries {
+		sooner, err := q.changeVisibility(at.Now, &c.Entries[i])
+		r.Errors[i] = err
+		earlier = earlier || sooner
+	}
+	if !earlier {
+		return r, nil, nil
+	}
+	return r, []Event{{Kind: MessagesAvailable, Queue: q.key}}, nil
+}
+
+// changeVisibility hides a message until the timeout has passed from now,
+// whether it is hidden or visible, and reports whether it is available sooner
+// than before. Any handle of the message will do, also one that a later receive
+// has replaced (AWS recordings
+// test_change_message_visibility_after_visibility_timeout_expiration,
+// test_terminate_visibility_timeout_after_receive).
+func (q *queue) changeVisibility(now Time, e *VisibilityEntry) (sooner bool, err *Error) {
+	if e.Receipt.Incarnation != q.incarnation {
+		return false, foreignHandle()
+	}
+	m := &q.messages
+	slot, ok := m.record(e.Receipt.Sequence)
+	if !ok || m.records.at(slot).sentAt <= q.cutoff(now) {
+		return false, messageGone()
+	}
+	// AWS counts from the receive of this very handle, in whole seconds.
+	elapsed := now.Sub(e.Receipt.ReceivedAt).Truncate(time.Second)
+	if elapsed+e.Timeout > MaxVisibilityTimeout {
+		return false, hiddenTooLong(e.Timeout)
+	}
+	before := m.records.at(slot).visibleAt
+	visibleAt := now.WindowEnd(e.Timeout)
+	m.lift(slot)
+	m.settle(slot, now, visibleAt)
+	return visibleAt < before, nil
+}
