@@ -1,0 +1,136 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"holdfast.internal/raftfsm"
+	"holdfast.internal/sqs"
+)
+
+func TestGrowingCommands(t *testing.T) {
+	for _, c := range []raftfsm.Command{sqs.SendMessageBatch{}, sqs.CreateQueue{}, sqs.TagQueue{}} {
+		if !grows(c) {
+			t.Errorf("%T passes although it makes the state larger", c)
+		}
+	}
+	for _, c := range []raftfsm.Command{
+		sqs.ReceiveMessage{}, sqs.DeleteMessageBatch{}, sqs.ChangeMessageVisibilityBatch{},
+		sqs.DeleteQueue{}, sqs.PurgeQueue{}, sqs.GetQueueUrl{}, raftfsm.Pulse{},
+	} {
+		if grows(c) {
+			t.Errorf("%T is held back although it does not make the state larger", c)
+		}
+	}
+}
+
+func TestAdmissionLimits(t *testing.T) {
+	for _, test := range []struct {
+		name  string
+		short func(a *admission, pending *int64)
+		heal  func(a *admission, pending *int64)
+	}{
+		{
+			name:  "proposals",
+			short: func(a *admission, _ *int64) { a.held = maxHeld },
+			heal:  func(a *admission, _ *int64) { a.release(maxHeld) },
+		},
+		{
+			name:  "bodies",
+			short: func(_ *admission, pending *int64) { *pending = maxPendingBodies },
+			heal:  func(a *admission, pending *int64) { *pending = 0; a.observe(false, false) },
+		},
+		{
+			name:  "disk",
+			short: func(a *admission, _ *int64) { a.observe(true, false) },
+			heal:  func(a *admission, _ *int64) { a.observe(false, false) },
+		},
+		{
+			name:  "memory",
+			short: func(a *admission, _ *int64) { a.observe(false, true) },
+			heal:  func(a *admission, _ *int64) { a.observe(false, false) },
+		},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				pending := int64(0)
+				a := &admission{pending: func() int64 { return pending }}
+				test.short(a, &pending)
+
+				brief, cancel := context.WithTimeout(t.Context(), time.Second)
+				defer cancel()
+				begin := time.Now()
+				if err := a.admit(brief, nil, 10); !errors.Is(err, ErrOverloaded) || time.Since(begin) != time.Second {
+					t.Errorf("short: got %v after %v, want %v after 1s", err, time.Since(begin), ErrOverloaded)
+				}
+				if a.refusals() != 1 {
+					t.Errorf("got %d refusals, want 1", a.refusals())
+				}
+
+				admitted := make(chan error, 1)
+				go func() { admitted <- a.admit(t.Context(), nil, 10) }()
+				synctest.Wait()
+				test.heal(a, &pending)
+				if err := <-admitted; err != nil {
+					t.Errorf("healed: got %v, want none", err)
+				}
+			})
+		})
+	}
+}
+
+func TestAdmissionInOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := &admission{pending: func() int64 { return 0 }}
+		a.held = maxHeld
+		order := make(chan int64, 3)
+		for _, size := range []int64{3 << 20, 1, 2 << 20} {
+			go func() {
+				if err := a.admit(t.Context(), nil, size); err != nil {
+					t.Error(err)
+				}
+				order <- size
+			}()
+			synctest.Wait()
+		}
+		a.release(2 << 20) // room for the second and the third, but they came later
+		synctest.Wait()
+		if len(order) != 0 {
+			t.Errorf("%d bytes were let in before those that came first", <-order)
+		}
+		a.release(1 << 20)
+		if first := <-order; first != 3<<20 {
+			t.Errorf("got %d first, want %d", first, 3<<20)
+		}
+		a.release(maxHeld)
+		<-order
+		<-order
+	})
+}
+
+func TestAdmissionLargeCommandGoesAlone(t *testing.T) {
+	a := &admission{pending: func() int64 { return 0 }}
+	if err := a.admit(t.Context(), nil, maxHeld*2); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestAdmissionClose(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := &admission{pending: func() int64 { return 0 }}
+		a.observe(true, false)
+		waiting := make(chan error, 1)
+		go func() { waiting <- a.admit(t.Context(), nil, 1) }()
+		synctest.Wait()
+		a.close()
+		if err := <-waiting; !errors.Is(err, ErrNoLeader) {
+			t.Errorf("got %v, want %v", err, ErrNoLeader)
+		}
+		if err := a.admit(t.Context(), nil, 1); !errors.Is(err, ErrNoLeader) {
+			t.Errorf("after close: got %v, want %v", err, ErrNoLeader)
+		}
+	})
+}

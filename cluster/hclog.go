@@ -1,0 +1,46 @@
+package cluster
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"strings"
+
+	"github.com/hashicorp/go-hclog"
+)
+
+// newRaftLogger is a logger for raft that writes to l: warnings and errors as
+// such, all else as debug, since what raft calls info helps only those who debug
+// raft.
+func newRaftLogger(l *slog.Logger) hclog.Logger {
+	level := hclog.Warn
+	if l.Enabled(context.Background(), slog.LevelDebug) {
+		level = hclog.Debug
+	}
+	raft := hclog.NewInterceptLogger(&hclog.LoggerOptions{Name: "raft", Level: level, Output: io.Discard})
+	raft.RegisterSink(raftSink{l})
+	return raft
+}
+
+// raftSink gets every message that raft logs.
+type raftSink struct{ log *slog.Logger }
+
+// Accept implements hclog.SinkAdapter.
+func (s raftSink) Accept(name string, level hclog.Level, text string, args ...any) {
+	to := slog.LevelDebug
+	switch level {
+	case hclog.Warn:
+		to = slog.LevelWarn
+	case hclog.Error:
+		to = slog.LevelError
+	}
+	if !s.log.Enabled(context.Background(), to) {
+		return
+	}
+	attrs := []slog.Attr{slog.String("logger", name), slog.String("text", text)}
+	for i := 0; i+1 < len(args); i += 2 {
+		key, _ := args[i].(string)
+		attrs = append(attrs, slog.Any(strings.ReplaceAll(key, "-", "_"), args[i+1]))
+	}
+	s.log.LogAttrs(context.Background(), to, "raft reports", attrs...)
+}

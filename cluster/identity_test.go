@@ -1,0 +1,62 @@
+package cluster
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestIdentityIsMintedOnce(t *testing.T) {
+	dir := t.TempDir()
+	if _, known, err := readIdentity(dir, "n1"); known || err != nil {
+		t.Fatalf("empty directory: got %v, %v; want none", known, err)
+	}
+	minted := newIdentity("n1")
+	if err := minted.write(dir); err != nil {
+		t.Fatal(err)
+	}
+	got, known, err := readIdentity(dir, "n1")
+	if err != nil || !known || got != minted {
+		t.Errorf("got %+v, %v, %v; want %+v", got, known, err, minted)
+	}
+	if id := got.RaftID; !strings.HasPrefix(id, "n1/") || len(id) != len("n1/xxxxxxxx") {
+		t.Errorf("got raft id %q, want n1/xxxxxxxx", id)
+	}
+	if other := newIdentity("n1"); other.RaftID == minted.RaftID || other.ClusterID == minted.ClusterID {
+		t.Errorf("two directories are both %+v", other)
+	}
+}
+
+func TestIdentityRefuses(t *testing.T) {
+	for _, test := range []struct {
+		name string
+		file string // content of node.json; empty: none
+		log  bool   // there is a log
+	}{
+		{name: "another name", file: `{"format":1,"name":"n2","raft_id":"n2/00000000","cluster_id":"c"}`},
+		{name: "newer format", file: `{"format":2,"name":"n1","shape":"unknown"}`},
+		{name: "no raft id", file: `{"format":1,"name":"n1","cluster_id":"c"}`},
+		{name: "torn", file: `{"format":1,"na`},
+		{name: "log without identity", log: true},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			dir := t.TempDir()
+			if test.file != "" {
+				if err := os.WriteFile(filepath.Join(dir, identityFile), []byte(test.file), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if test.log {
+				if err := os.MkdirAll(filepath.Join(dir, logDir, "segment"), 0o700); err != nil {
+					t.Fatal(err)
+				}
+			}
+			_, _, err := readIdentity(dir, "n1")
+			if !errors.Is(err, ErrIdentity) || ExitCode(err) != ExitIdentity {
+				t.Errorf("got %v with exit code %d, want %v", err, ExitCode(err), ErrIdentity)
+			}
+		})
+	}
+}

@@ -1,0 +1,373 @@
+package cluster
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"holdfast.internal/raftfsm"
+	"holdfast.internal/sqs"
+)
+
+// line is where receivers stand who wait for messages. For a queue with k
+// available messages at most k receives are proposed at a time; the rest wait
+// here, first come, first served, and one that came back empty keeps its place.
+//
+// A wake-up cannot be lost: a receiver joins and looks for messages under mu,
+// and so does whoever hears of a change (notify, the ticker, the end of another
+// receive), always after the change can be seen in the state.
+//
+// A parked receiver costs its caller's goroutine and nothing else: one ticker
+// serves the ends of all waits, the looks at the clients, and the messages that
+// become available by the clock.
+type line struct {
+	propose func(context.Context, sqs.ReceiveMessage) (raftfsm.Outcome, error)
+	view    func(func(raftfsm.View))
+	now     func() sqs.Time
+	elapsed func() time.Duration
+
+	mu       sync.Mutex // taken before the machine's lock, never inside of it
+	queues   map[sqs.QueueKey]*queueLine
+	tickets  uint64
+	wheel    wheel
+	alarm    sqs.Time // no queue has an earlier one; 0: no queue has one
+	draining bool
+
+	parked  atomic.Int64
+	started chan struct{} // capacity 1: somebody parked while the ticker slept
+	pool    sync.Pool     // of *waiter
+}
+
+// queueLine is the line of one queue. It exists from the first receive until the
+// queue is deleted.
+type queueLine struct {
+	key      sqs.QueueKey
+	waiters  waiterList // parked, by ticket
+	proposed int        // receives that were let go and have not come back
+	alarm    sqs.Time   // when the next hidden message becomes available; 0: never
+	empty    uint64     // receives that were answered without a message
+}
+
+// waiter is one receiver. Its fields are guarded by line.mu.
+type waiter struct {
+	ticket uint64
+	end    time.Duration // of the wait, by elapsed
+	signal chan struct{} // capacity 1: look at the fields again
+	parked bool          // in the waiters of queue
+	turn   bool          // let go: counted in queue.proposed
+	queue  *queueLine
+	due    int64 // tick of the wheel at which it is signalled
+
+	prev, next *waiter
+}
+
+func newLine(propose func(context.Context, sqs.ReceiveMessage) (raftfsm.Outcome, error), view func(func(raftfsm.View)),
+	now func() sqs.Time, elapsed func() time.Duration,
+) *line {
+	l := &line{
+		propose: propose, view: view, now: now, elapsed: elapsed,
+		queues:  make(map[sqs.QueueKey]*queueLine),
+		started: make(chan struct{}, 1),
+	}
+	l.pool.New = func() any { return &waiter{signal: make(chan struct{}, 1)} }
+	return l
+}
+
+// receive is a ReceiveMessage that waits: until there are messages, until wait
+// is over (negative: the queue's own), until ctx is done, or until alive, which
+// may be nil, reports that the client has left. The outcome is the zero Outcome
+// if nothing was proposed.
+func (l *line) receive(ctx context.Context, c sqs.ReceiveMessage, wait time.Duration, alive func() bool) (raftfsm.Outcome, error) {
+	w := l.pool.Get().(*waiter)
+	defer l.pool.Put(w)
+	entry := l.enter(w, c.Queue, wait)
+	c.Short = entry.wait <= 0
+	switch {
+	case entry.ask:
+		return l.propose(ctx, c)
+	case !entry.turn && c.Short:
+		return raftfsm.Outcome{}, nil
+	case !entry.turn && !l.await(ctx, w, alive):
+		return raftfsm.Outcome{}, nil
+	}
+	for {
+		outcome, err := l.propose(ctx, c)
+		empty := err == nil && outcome.Err == nil && len(outcome.Result.(sqs.ReceiveMessageResult).Messages) == 0
+		if !l.comeBack(w, empty) {
+			return outcome, err
+		}
+		if !l.await(ctx, w, alive) {
+			return outcome, nil
+		}
+	}
+}
+
+// entrance is what a receiver finds when it comes to the line.
+type entrance struct {
+	wait time.Duration // the effective wait
+	ask  bool          // only the log can answer, and at once
+	turn bool          // it may propose at once
+}
+
+// enter lets a receiver go at once, or parks it if it waits.
+func (l *line) enter(w *waiter, key sqs.QueueKey, wait time.Duration) entrance {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	q := l.queues[key]
+	limit := 1
+	if q != nil {
+		limit += q.proposed + q.waiters.len
+	}
+	sight := l.look(key, limit)
+	if !sight.open {
+		return entrance{wait: wait, ask: true}
+	}
+	if wait < 0 {
+		wait = sight.wait
+	}
+	if l.draining {
+		wait = 0
+	}
+	if q == nil {
+		q = &queueLine{key: key}
+		l.queues[key] = q
+	}
+	l.letGo(q, sight) // whoever stands here comes first
+	w.queue, w.turn = q, false
+	switch {
+	case q.waiters.len == 0 && sight.available > q.proposed:
+		q.proposed++
+		w.turn = true
+		l.tickets++
+		w.ticket, w.end = l.tickets, l.elapsed()+wait
+		return entrance{wait: wait, turn: true}
+	case wait <= 0 && sight.mayBeFull():
+		return entrance{wait: wait, ask: true}
+	case wait <= 0:
+		q.empty++
+		return entrance{wait: wait}
+	}
+	l.tickets++
+	w.ticket, w.end = l.tickets, l.elapsed()+wait
+	l.park(w)
+	l.setAlarm(q, sight.next)
+	return entrance{wait: wait}
+}
+
+// await returns true when it is w's turn, with w counted as proposed, and false
+// when its wait is over. Then it stands nowhere any more.
+func (l *line) await(ctx context.Context, w *waiter, alive func() bool) bool {
+	for {
+		select {
+		case <-w.signal:
+		case <-ctx.Done():
+			l.leave(w)
+			return false
+		}
+		turn, over := l.news(w)
+		if over {
+			return false
+		}
+		if alive != nil && !alive() {
+			l.leave(w)
+			return false
+		}
+		if turn {
+			return true
+		}
+	}
+}
+
+// news tells w why it was signalled, and sets the time of the next signal.
+func (l *line) news(w *waiter) (turn, over bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if w.turn {
+		return true, false
+	}
+	if l.draining || l.elapsed() >= w.end {
+		l.unpark(w)
+		w.queue.empty++
+		return false, true
+	}
+	l.wheel.arm(w, l.elapsed())
+	return false, false
+}
+
+// leave takes w out of the line. If it was w's turn, the next one gets it.
+func (l *line) leave(w *waiter) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !w.turn {
+		l.unpark(w)
+		return
+	}
+	w.turn = false
+	w.queue.proposed--
+	l.dispatch(w.queue)
+}
+
+// comeBack ends the receive that w has proposed. If it was empty and the wait is
+// not over, w is parked again, in its old place, and the answer is true.
+func (l *line) comeBack(w *waiter, empty bool) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	q := w.queue
+	w.turn = false
+	q.proposed--
+	again := empty && !l.draining && l.elapsed() < w.end
+	switch {
+	case again:
+		if l.queues[q.key] == nil {
+			l.queues[q.key] = q
+		}
+		w.queue = l.queues[q.key] // another one if the queue was made anew
+		l.park(w)
+	case empty:
+		q.empty++
+	}
+	l.dispatch(q)
+	if w.queue != q {
+		l.dispatch(w.queue)
+	}
+	return again
+}
+
+// notify hears what the commands of a batch did. It is called after the batch
+// was applied, without the machine's lock.
+func (l *line) notify(events []sqs.Event) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, e := range events {
+		q := l.queues[e.Queue]
+		if q == nil {
+			continue
+		}
+		if e.Kind == sqs.QueueDeleted {
+			delete(l.queues, e.Queue)
+		}
+		l.dispatch(q)
+	}
+}
+
+// drain answers all who are parked, and lets nobody park from now on.
+func (l *line) drain() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.draining = true
+	for _, q := range l.queues {
+		for w := q.waiters.first; w != nil; w = w.next {
+			w.wake()
+		}
+	}
+}
+
+// emptyReceives is the number of empty answers per queue.
+func (l *line) emptyReceives() map[sqs.QueueKey]uint64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	counts := make(map[sqs.QueueKey]uint64, len(l.queues))
+	for key, q := range l.queues {
+		counts[key] = q.empty
+	}
+	return counts
+}
+
+// dispatch looks at the queue and lets go whom it can. The caller holds mu.
+func (l *line) dispatch(q *queueLine) {
+	if q.waiters.len == 0 {
+		return
+	}
+	l.letGo(q, l.look(q.key, q.proposed+q.waiters.len))
+}
+
+// letGo lets go as many waiters as sight has messages, less the receives that
+// are proposed; all of them if only the log can answer. The caller holds mu.
+func (l *line) letGo(q *queueLine, sight sight) {
+	for w := q.waiters.first; w != nil && (!sight.open || sight.available > q.proposed); w = q.waiters.first {
+		l.unpark(w)
+		w.turn = true
+		q.proposed++
+		w.wake()
+	}
+	if !sight.open && l.queues[q.key] == q {
+		delete(l.queues, q.key)
+	}
+	l.setAlarm(q, sight.next)
+}
+
+// setAlarm has the ticker look at the queue at a time, if it has waiters; 0 is
+// never. The caller holds mu.
+func (l *line) setAlarm(q *queueLine, at sqs.Time) {
+	if q.waiters.len == 0 {
+		at = 0
+	}
+	q.alarm = at
+	if at != 0 && (l.alarm == 0 || at < l.alarm) {
+		l.alarm = at
+	}
+}
+
+// sight is what can be seen of a queue in the state, now.
+type sight struct {
+	open      bool          // there is such a queue, and it is in order
+	wait      time.Duration // its ReceiveMessageWaitTimeSeconds
+	available int           // messages that a receive would find, at most the limit
+	next      sqs.Time      // when the next hidden message becomes available; 0: never
+}
+
+// mayBeFull reports whether nothing is available because too much is in flight:
+// only then is a short poll's empty answer an error, which is the log's to give.
+func (s sight) mayBeFull() bool { return s.available == 0 && s.next != 0 }
+
+func (l *line) look(key sqs.QueueKey, limit int) sight {
+	var s sight
+	now := l.now()
+	l.view(func(v raftfsm.View) {
+		queues := v.Queues()
+		if s.wait, s.open = queues.WaitTime(key); !s.open {
+			return
+		}
+		s.available = queues.Available(key, now, limit)
+		if s.available == limit {
+			return
+		}
+		if next, ever := queues.NextAvailable(key, now); ever {
+			s.next = next
+		}
+	})
+	return s
+}
+
+// park puts w into its queue's line, by its ticket. The caller holds mu.
+func (l *line) park(w *waiter) {
+	select {
+	case <-w.signal: // of an earlier wait
+	default:
+	}
+	w.parked = true
+	w.queue.waiters.insert(w)
+	l.wheel.arm(w, l.elapsed())
+	if l.parked.Add(1) == 1 {
+		select {
+		case l.started <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// unpark takes w out of its queue's line. The caller holds mu.
+func (l *line) unpark(w *waiter) {
+	w.parked = false
+	w.queue.waiters.remove(w)
+	l.wheel.disarm(w)
+	l.parked.Add(-1)
+}
+
+func (w *waiter) wake() {
+	select {
+	case w.signal <- struct{}{}:
+	default:
+	}
+}

@@ -1,0 +1,116 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"github.com/hashicorp/raft"
+)
+
+const (
+	// snapshotLogBytes is how much may be written to the log before a snapshot
+	// is due; so much is applied again after a restart.
+	snapshotLogBytes = 64 << 20
+
+	// snapshotBodyBytes is how many bytes of bodies may be in no snapshot before
+	// one is due. Admission stops at twice as much.
+	snapshotBodyBytes = maxPendingBodies / 2
+
+	// snapshotPause is kept after a snapshot, in multiples of its duration, so
+	// that a large state is not written all the time.
+	snapshotPause = 4
+
+	// snapshotAge is when any change makes a snapshot due.
+	snapshotAge = 10 * time.Minute
+
+	// snapshotRetry is the pause after a snapshot that failed.
+	snapshotRetry = 10 * time.Second
+
+	// snapshotLook is how often the triggers are looked at.
+	snapshotLook = 250 * time.Millisecond
+)
+
+// snapshotter has raft take a snapshot when one is due, never two at a time.
+type snapshotter struct {
+	take    func() error
+	applied func() uint64 // index of the last entry
+	written func() uint64 // bytes written to the log so far
+	pending func() int64  // bytes of bodies in no snapshot
+	elapsed func() time.Duration
+	entries uint64 // test knob: due after so many entries; 0: off
+	log     *slog.Logger
+
+	last     snapshotMark
+	failedAt time.Duration
+	failed   bool
+	taken    atomic.Uint64
+}
+
+// snapshotMark is where things stood when a snapshot began.
+type snapshotMark struct {
+	applied  uint64
+	written  uint64
+	at       time.Duration // when it ended
+	duration time.Duration
+}
+
+// run looks at the triggers until ctx is done. Since is where the newest
+// snapshot stands.
+func (s *snapshotter) run(ctx context.Context, since snapshotMark) {
+	s.last = since
+	ticker := time.NewTicker(snapshotLook)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+			if s.due() {
+				s.snapshot(ctx)
+			}
+		}
+	}
+}
+
+// due reports whether one of the triggers says that it is time.
+func (s *snapshotter) due() bool {
+	now, changes := s.elapsed(), s.applied()-s.last.applied
+	switch {
+	case changes == 0:
+		return false
+	case s.failed && now-s.failedAt < snapshotRetry:
+		return false
+	case s.entries > 0 && changes >= s.entries:
+		return true
+	case s.pending() >= snapshotBodyBytes:
+		return true
+	case now-s.last.at >= snapshotAge:
+		return true
+	}
+	return s.written()-s.last.written >= snapshotLogBytes && now-s.last.at >= snapshotPause*s.last.duration
+}
+
+func (s *snapshotter) snapshot(ctx context.Context) {
+	began := s.elapsed()
+	mark := snapshotMark{applied: s.applied(), written: s.written()}
+	err := s.take()
+	now := s.elapsed()
+	switch {
+	case errors.Is(err, raft.ErrNothingNewToSnapshot):
+	case err != nil:
+		s.failed, s.failedAt = true, now
+		if ctx.Err() == nil {
+			s.log.Error("snapshot was not taken", "err", err)
+		}
+		return
+	default:
+		s.taken.Add(1)
+		s.log.Info("snapshot taken", "applied", mark.applied, "duration", now-began)
+	}
+	s.failed = false
+	mark.at, mark.duration = now, now-began
+	s.last = mark
+}

@@ -1,0 +1,69 @@
+package cluster
+
+import (
+	"errors"
+	"log/slog"
+	"testing"
+	"time"
+)
+
+func TestSnapshotTriggers(t *testing.T) {
+	// The last snapshot ended a minute ago, took two seconds, and stands at entry
+	// 100 and 1,000 bytes.
+	last := snapshotMark{applied: 100, written: 1_000, at: time.Hour, duration: 2 * time.Second}
+	for _, test := range []struct {
+		name    string
+		applied uint64
+		written uint64
+		pending int64
+		after   time.Duration
+		entries uint64
+		want    bool
+	}{
+		{name: "little was written", applied: 200, written: 1_000 + 10<<20, after: time.Minute},
+		{name: "much was written", applied: 200, written: 1_000 + 64<<20, after: time.Minute, want: true},
+		{name: "much was written at once", applied: 200, written: 1_000 + 64<<20, after: 7 * time.Second},
+		{name: "many bodies", applied: 200, pending: 96 << 20, written: 1_000, after: time.Second, want: true},
+		{name: "ten minutes with a change", applied: 101, written: 1_100, after: 10 * time.Minute, want: true},
+		{name: "ten minutes without changes", applied: 100, written: 1_000, after: time.Hour},
+		{name: "entries", applied: 110, written: 1_000, after: time.Second, entries: 10, want: true},
+		{name: "fewer entries", applied: 109, written: 1_000, after: time.Second, entries: 10},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			s := &snapshotter{
+				applied: func() uint64 { return test.applied },
+				written: func() uint64 { return test.written },
+				pending: func() int64 { return test.pending },
+				elapsed: func() time.Duration { return last.at + test.after },
+				entries: test.entries, last: last,
+			}
+			if got := s.due(); got != test.want {
+				t.Errorf("got due %v, want %v", got, test.want)
+			}
+		})
+	}
+}
+
+func TestSnapshotThatFailsIsTriedAgainLater(t *testing.T) {
+	now := time.Duration(0)
+	s := &snapshotter{
+		take:    func() error { return errors.New("no space") },
+		applied: func() uint64 { return 10 },
+		written: func() uint64 { return 0 },
+		pending: func() int64 { return 0 },
+		elapsed: func() time.Duration { return now },
+		entries: 1, log: slog.New(slog.DiscardHandler),
+	}
+	s.snapshot(t.Context())
+	if now = snapshotRetry - 1; s.due() {
+		t.Error("due again at once")
+	}
+	if now = snapshotRetry; !s.due() {
+		t.Error("given up")
+	}
+	s.take = func() error { return nil }
+	s.snapshot(t.Context())
+	if s.due() || s.taken.Load() != 1 {
+		t.Errorf("after a snapshot: due %v, %d taken; want false, 1", s.due(), s.taken.Load())
+	}
+}

@@ -1,0 +1,174 @@
+package cluster
+
+import (
+	"os"
+	"strconv"
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	"holdfast.internal/raftfsm"
+	"holdfast.internal/sqs"
+)
+
+// Status is what a node says of itself and of the cluster.
+type Status struct {
+	Node      string
+	ClusterID string
+	Version   string
+	Format    FormatStatus
+	PID       int
+	Uptime    time.Duration
+	Ready     bool
+	Reasons   []string // why it is not ready
+	Role      string   // leader, follower, candidate, nonvoter
+	Leader    string   // name of the leader's node; empty if none is known
+	Term      uint64
+	Groups    []GroupStatus
+	Time      TimeStatus
+	Members   []MemberStatus
+	Disk      DiskStatus
+	Totals    sqs.Totals
+	Memory    MemoryStatus
+}
+
+// FormatStatus is about the versions of the state.
+type FormatStatus struct{ Current, Min, Max uint32 }
+
+// GroupStatus is the node's part in one raft group. Indexes are of log entries.
+type GroupStatus struct {
+	Group        int
+	Role         string
+	Leader       string
+	Term         uint64
+	Commit       uint64
+	Applied      uint64
+	Last         uint64
+	First        uint64
+	Snapshot     uint64
+	LogBytes     int64 // on disk
+	PendingBytes int64 // bodies that are in no snapshot
+	ParkedPolls  int
+	Sessions     int
+	Digests      []raftfsm.IndexedDigest
+}
+
+// TimeStatus is about cluster time.
+type TimeStatus struct {
+	Cluster    sqs.Time
+	WallOffset time.Duration // how far this node's wall clock is ahead
+	RatePPM    int64         // by which cluster time runs faster than real time
+}
+
+// MemberStatus is one member as this node sees it.
+type MemberStatus struct {
+	Name        string
+	ID          string
+	Peer        string // address
+	Suffrage    string // voter, nonvoter
+	Up          bool
+	Applied     uint64
+	LagEntries  uint64
+	LastContact time.Duration
+	ClockOffset time.Duration
+	Version     string
+}
+
+// DiskStatus is about the disk of the data directory.
+type DiskStatus struct {
+	FreeBytes    int64
+	ReserveBytes int64
+	State        string // ok, low, failed
+	FsyncP50     time.Duration
+	FsyncP99     time.Duration
+	Segments     int
+	SegmentBytes int64
+}
+
+// MemoryStatus is about this process.
+type MemoryStatus struct{ RSSBytes, HeapBytes int64 }
+
+// Status describes the node as of now.
+func (n *Node) Status() Status {
+	group := n.group.status()
+	group.LogBytes = n.stores.logBytes()
+	group.PendingBytes = n.stores.bodies.Pending()
+	group.ParkedPolls = int(n.line.parked.Load())
+	group.First, _ = n.stores.log.FirstIndex()
+	if group.Role == "leader" {
+		group.Leader = n.config.NodeName
+	}
+	s := Status{
+		Node:      n.config.NodeName,
+		ClusterID: n.identity.ClusterID,
+		Version:   n.config.Version,
+		Format:    FormatStatus{Current: n.machine.Settings().Version, Min: 1, Max: raftfsm.StateVersion},
+		PID:       os.Getpid(),
+		Uptime:    n.config.Elapsed() - n.startedAt,
+		Role:      group.Role,
+		Leader:    group.Leader,
+		Term:      group.Term,
+		Groups:    []GroupStatus{group},
+		Time:      n.clock.status(),
+		Disk:      n.diskStatus(),
+		Memory:    MemoryStatus{RSSBytes: residentMemory(), HeapBytes: n.gauges.read().heap},
+	}
+	s.Ready, s.Reasons = n.Ready()
+	s.Members = []MemberStatus{{
+		Name: s.Node, ID: n.identity.RaftID, Peer: "in-memory", Suffrage: "voter", Up: true,
+		Applied: group.Applied, ClockOffset: s.Time.WallOffset, Version: s.Version,
+	}}
+	n.machine.View(func(v raftfsm.View) { s.Totals = v.Queues().Totals(s.Time.Cluster) })
+	return s
+}
+
+func (n *Node) diskStatus() DiskStatus {
+	r := n.gauges.read()
+	d := DiskStatus{
+		FreeBytes: r.free, ReserveBytes: n.config.DiskReserve, State: "ok",
+		FsyncP50: n.fsyncs.quantile(0.5), FsyncP99: n.fsyncs.quantile(0.99),
+	}
+	switch {
+	case r.broken:
+		d.State = "failed"
+	case r.lowDisk:
+		d.State = "low"
+	}
+	return d
+}
+
+func (c *clock) status() TimeStatus {
+	t := TimeStatus{Cluster: c.now()}
+	t.WallOffset, t.RatePPM = c.offset()
+	return t
+}
+
+// status is what the group itself knows.
+func (g *group) status() GroupStatus {
+	return GroupStatus{
+		Role:     roleName(g.raft.State()),
+		Term:     g.raft.CurrentTerm(),
+		Commit:   g.raft.CommitIndex(),
+		Applied:  g.machine.AppliedIndex(),
+		Last:     g.raft.LastIndex(),
+		Snapshot: snapshotIndex(g.raft),
+		Digests:  g.machine.Digests(),
+	}
+}
+
+func roleName(s raft.RaftState) string {
+	switch s {
+	case raft.Leader:
+		return "leader"
+	case raft.Candidate:
+		return "candidate"
+	default:
+		return "follower"
+	}
+}
+
+// snapshotIndex is the index of raft's newest snapshot; 0 if there is none.
+func snapshotIndex(r *raft.Raft) uint64 {
+	index, _ := strconv.ParseUint(r.Stats()["last_snapshot_index"], 10, 64) // raft has it in no other form
+	return index
+}

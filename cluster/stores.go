@@ -1,0 +1,136 @@
+package cluster
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	"holdfast.internal/wal"
+)
+
+// The names in a data directory.
+const (
+	logDir      = "wal"
+	snapshotDir = "snapshots"
+	stableFile  = "stable.db"
+)
+
+// stores are what a group keeps its state in.
+type stores struct {
+	log       raft.LogStore
+	stable    raft.StableStore
+	snapshots raft.SnapshotStore
+	bodies    *wal.Bodies
+
+	logBytes func() int64         // on disk
+	busy     func() time.Duration // how long the write that runs now has been running
+	close    func() error
+}
+
+// openStores opens the data directory: it takes the node's lock, finds out or
+// writes down who the node is, and opens log and snapshots.
+func openStores(c Config, fsyncs *histogram, fatal func(error)) (_ *stores, _ identity, err error) {
+	if err := os.MkdirAll(c.DataDir, 0o700); err != nil {
+		return nil, identity{}, fmt.Errorf("make data directory: %w", err)
+	}
+	id, known, err := readIdentity(c.DataDir, c.NodeName)
+	if err != nil {
+		return nil, id, fmt.Errorf("open %s: %w", c.DataDir, err)
+	}
+	stable, err := wal.OpenStable(filepath.Join(c.DataDir, stableFile))
+	if err != nil {
+		return nil, id, fmt.Errorf("open stable store: %w", err)
+	}
+	closeAll := stable.Close
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, closeAll())
+		}
+	}()
+	if !known {
+		id = newIdentity(c.NodeName)
+		if err := id.write(c.DataDir); err != nil {
+			return nil, id, err
+		}
+	}
+	log, err := wal.OpenLog(filepath.Join(c.DataDir, logDir), wal.LogOptions{
+		Fatal: fatal, Observe: fsyncs.observe, Logger: c.Logger,
+	})
+	if err != nil {
+		return nil, id, fmt.Errorf("open log: %w", err)
+	}
+	closeAll = func() error { return errors.Join(log.Close(), stable.Close()) }
+	snapshots, err := wal.OpenSnapshots(filepath.Join(c.DataDir, snapshotDir), wal.SnapshotOptions{})
+	if err != nil {
+		return nil, id, fmt.Errorf("open snapshots: %w", err)
+	}
+	return &stores{
+		log: log, stable: stable, snapshots: snapshots, bodies: wal.NewBodies(),
+		logBytes: log.Bytes, busy: log.Busy, close: closeAll,
+	}, id, nil
+}
+
+// keyCurrentTerm is where raft keeps its term in the stable store.
+var keyCurrentTerm = []byte("CurrentTerm")
+
+// empty reports whether the group has yet to be bootstrapped. It undoes a
+// bootstrap that a crash cut off: raft writes the term first, then the entry
+// that names the members, and without the entry it would wait for ever. A
+// higher term without any entry means that the log is gone.
+func (s *stores) empty() (bool, error) {
+	last, err := s.log.LastIndex()
+	if err != nil {
+		return false, fmt.Errorf("read last index: %w", err)
+	}
+	snapshots, err := s.snapshots.List()
+	if err != nil {
+		return false, fmt.Errorf("list snapshots: %w", err)
+	}
+	if last > 0 || len(snapshots) > 0 {
+		return false, nil
+	}
+	term, err := s.stable.GetUint64(keyCurrentTerm)
+	switch {
+	case err != nil && err.Error() == "not found", err == nil && term == 0:
+		return true, nil
+	case err != nil:
+		return false, fmt.Errorf("read term: %w", err)
+	case term > 1:
+		return false, fmt.Errorf("open group: %w: in term %d, but without log and snapshots", wal.ErrCorrupt, term)
+	}
+	if err := s.stable.SetUint64(keyCurrentTerm, 0); err != nil {
+		return false, fmt.Errorf("reset term: %w", err)
+	}
+	return true, nil
+}
+
+// InMemory is what a node keeps when it has no data directory. A node that is
+// started with the InMemory of one that was closed goes on where it ended.
+type InMemory struct {
+	log       *raft.InmemStore
+	snapshots *raft.InmemSnapshotStore
+	id        atomic.Pointer[identity]
+}
+
+// NewInMemory makes an empty one.
+func NewInMemory() *InMemory {
+	return &InMemory{log: raft.NewInmemStore(), snapshots: raft.NewInmemSnapshotStore()}
+}
+
+func (m *InMemory) open(name string) (*stores, identity) {
+	id := newIdentity(name)
+	if !m.id.CompareAndSwap(nil, &id) {
+		id = *m.id.Load()
+	}
+	return &stores{
+		log: m.log, stable: m.log, snapshots: m.snapshots, bodies: wal.NewBodies(),
+		logBytes: func() int64 { return 0 },
+		busy:     func() time.Duration { return 0 },
+		close:    func() error { return nil },
+	}, id
+}

@@ -1,0 +1,51 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+func TestWatchdog(t *testing.T) {
+	for _, test := range []struct {
+		name    string
+		failure error
+		busy    time.Duration
+		want    int // 0: goes on
+	}{
+		{name: "all is well", busy: stallLimit},
+		{name: "stall", busy: stallLimit + 1, want: ExitStall},
+		{name: "write error", failure: fmt.Errorf("sync: %w", syscall.EIO), want: ExitLogError},
+		{name: "disk full", failure: fmt.Errorf("write: %w", syscall.ENOSPC), want: ExitNoSpace},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				code := 0
+				w := newWatchdog(func(c int, err error) {
+					if err == nil {
+						t.Error("fatal without an error")
+					}
+					code = c
+				})
+				w.busy = func() time.Duration { return test.busy }
+				w.tick = func() {}
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				go w.run(ctx)
+				if test.failure != nil {
+					w.logFailed(test.failure)
+					w.logFailed(errors.New("another one")) // must not block
+				}
+				time.Sleep(time.Second)
+				synctest.Wait()
+				if code != test.want {
+					t.Errorf("got exit code %d, want %d", code, test.want)
+				}
+			})
+		})
+	}
+}
