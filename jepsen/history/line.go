@@ -3,6 +3,7 @@ package history
 import (
 	"bufio"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"time"
@@ -70,7 +71,7 @@ func Read(r io.Reader) ([]Operation, error) {
 	lines := bufio.NewReader(r)
 	for number := 1; ; number++ {
 		text, err := lines.ReadBytes('\n')
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return operations, nil
 		}
 		if err != nil {

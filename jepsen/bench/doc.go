@@ -1,0 +1,18 @@
+// Package bench measures a broker over HTTP, alone or against its floor.
+//
+// The load comes from a small HTTP/1.1 client of its own: one goroutine per
+// connection, request bytes that are built before the clock starts, and no
+// allocation per request, since on a small machine the load and the broker share
+// the cores.
+//
+// The floor is an echo server, a process of its own, that reads the very same
+// requests and answers each with a copy of the broker's own answer. It costs
+// what HTTP costs. Floor and broker run by turns, and the median of the ratios
+// tells how much of what the machine can do the broker gives.
+//
+// Phases: send (SendMessage, or SendMessageBatch with --batch), batch (the same
+// ten at a time), drain (ReceiveMessage × 10 and DeleteMessageBatch on a filled
+// queue), cycle (send, receive and delete one), trip (from the call of a send to
+// the answer of a long poll) and wake (from the answer of a send to the answer
+// of a parked long poll).
+package bench

@@ -1,0 +1,191 @@
+package bench
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"time"
+)
+
+// Report is what a run measured; its JSON form is that of `holdfast bench
+// --json`.
+type Report struct {
+	Version string     `json:"version"`
+	Host    Host       `json:"host"`
+	Runs    []Measured `json:"runs"`
+	Aims    []Aim      `json:"aims,omitempty"`
+}
+
+// Host is the machine of the load generator.
+type Host struct {
+	Cores int `json:"cores"`
+}
+
+// Measured is one phase. With a floor, rates and ratio are medians over the
+// rounds, and everything else is taken over all of them.
+type Measured struct {
+	Phase        string  `json:"phase"`
+	Protocol     string  `json:"protocol"`
+	Connections  int     `json:"connections"`
+	Body         int     `json:"body"`
+	Batch        int     `json:"batch"`
+	Queues       int     `json:"queues"`
+	Groups       int     `json:"groups,omitempty"`
+	Seconds      float64 `json:"seconds"`
+	Messages     uint64  `json:"messages"`
+	Rate         float64 `json:"rate"`          // messages per second
+	RequestsRate float64 `json:"requests_rate"` // requests per second
+	P50          float64 `json:"p50_us"`
+	P99          float64 `json:"p99_us"`
+	Max          float64 `json:"max_us"`
+	Errors       uint64  `json:"errors"`
+	FirstError   string  `json:"first_error,omitempty"`
+	FloorRate    float64 `json:"floor_rate"` // messages per second; 0 without a floor
+	Ratio        float64 `json:"ratio"`      // to the floor; 0 without one
+	Rounds       int     `json:"rounds"`
+	CommitP50    float64 `json:"commit_p50_us,omitempty"` // wake: the sends
+	ClientCPU    float64 `json:"client_cpu_us,omitempty"` // per request, of this process
+	ServerCPU    float64 `json:"server_cpu_us,omitempty"` // per request, of a node that Run started
+}
+
+// Aim is one line of what the project wants to reach, beside what was measured.
+type Aim struct {
+	Work     string `json:"work"`
+	Aim      string `json:"aim"`
+	Measured string `json:"measured"`
+	Met      bool   `json:"met"`
+}
+
+func newReport(o Options) Report {
+	return Report{Version: o.Version, Host: Host{Cores: runtime.NumCPU()}, Runs: []Measured{}}
+}
+
+// summary puts the measurements of one phase together.
+func (o Options) summary(phase string, measured []*measurement) Measured {
+	if phase == phaseBatch {
+		phase, o.Batch = phaseSend, maxBatch
+	}
+	var all measurement
+	var rates, requestRates []float64
+	for _, m := range measured {
+		all.add(&m.tally)
+		all.elapsed += m.elapsed
+		all.clientCPU += m.clientCPU
+		all.serverCPU += m.serverCPU
+		rates = append(rates, m.rate())
+		requestRates = append(requestRates, float64(m.requests)/m.elapsed.Seconds())
+	}
+	perRequest := func(d time.Duration) float64 { return microseconds(d) / float64(max(all.requests, 1)) }
+	r := Measured{
+		Phase: phase, Protocol: o.Protocol, Connections: o.Connections, Body: o.Body, Batch: o.Batch,
+		Queues: o.Queues, Groups: o.Groups, Seconds: all.elapsed.Seconds(), Messages: all.messages,
+		Rate: median(rates), RequestsRate: median(requestRates), Rounds: len(measured),
+		P50: microseconds(all.latency.quantile(0.5)), P99: microseconds(all.latency.quantile(0.99)), Max: microseconds(all.latency.max),
+		Errors: all.errors, CommitP50: microseconds(all.commit.quantile(0.5)),
+		ClientCPU: perRequest(all.clientCPU), ServerCPU: perRequest(all.serverCPU),
+	}
+	if phase == phaseWake {
+		r.Connections, r.Queues = 2, 1
+	}
+	if all.first != nil {
+		r.FirstError = all.first.Error()
+	}
+	return r
+}
+
+func microseconds(d time.Duration) float64 { return float64(d) / float64(time.Microsecond) }
+
+// aims sets what was measured against the aims of the project for one node. They
+// are ratios to the floor, so that they hold on any machine.
+func aims(runs []Measured) []Aim {
+	var aims []Aim
+	single := 0.0 // requests per second of the echo server under SendMessage
+	for _, r := range runs {
+		switch {
+		case r.Phase == phaseSend && r.Batch == 1 && r.Ratio > 0:
+			single = r.FloorRate
+			aims = append(aims, ratioAim("SendMessage", r))
+		case r.Phase == phaseSend && r.Batch == maxBatch && single > 0:
+			perEcho := r.Rate / single
+			aims = append(aims, Aim{
+				"SendMessageBatch × 10", "≥ 2.5 messages per request of the echo (100 k/s where it does 40 k/s)",
+				fmt.Sprintf("%.2f (%.0f/s where it does %.0f/s)", perEcho, r.Rate, single), perEcho >= 2.5,
+			})
+		case r.Phase == phaseCycle && r.Ratio > 0:
+			aims = append(aims, ratioAim("send + receive + delete", r))
+		case r.Phase == phaseWake:
+			aims = append(aims, Aim{
+				"long-poll wake, p50", "≤ one commit + 1 ms",
+				fmt.Sprintf("%.2f ms, a commit is %.2f ms", r.P50/1000, r.CommitP50/1000), r.P50 <= r.CommitP50+1000,
+			})
+		}
+	}
+	return aims
+}
+
+func ratioAim(work string, r Measured) Aim {
+	return Aim{
+		fmt.Sprintf("%s, one node, %d connections", work, r.Connections), "≥ 0.6 of the echo",
+		fmt.Sprintf("%.2f", r.Ratio), r.Ratio >= 0.6,
+	}
+}
+
+// save writes the report as JSON.
+func (r Report) save(path string) error {
+	b, err := json.MarshalIndent(r, "", " ")
+	if err != nil {
+		return fmt.Errorf("encode report: %w", err)
+	}
+	if err := os.WriteFile(path, append(b, '\n'), 0o644); err != nil {
+		return fmt.Errorf("save report: %w", err)
+	}
+	return nil
+}
+
+// table writes the report as text, a row at a time.
+type table struct {
+	out io.Writer
+	err error
+}
+
+func newTable(out io.Writer) *table {
+	t := &table{out: out}
+	t.write("%-6s %-5s %5s %5s %9s %9s %9s %9s %9s %6s %9s %6s %9s %9s\n",
+		"phase", "proto", "conns", "batch", "msg/s", "req/s", "p50 ms", "p99 ms", "max ms", "errors", "floor/s", "ratio", "client µs", "server µs")
+	return t
+}
+
+func (t *table) write(format string, arguments ...any) {
+	if t.err == nil {
+		_, t.err = fmt.Fprintf(t.out, format, arguments...)
+	}
+}
+
+func (t *table) row(r Measured) {
+	floor, ratio := "-", "-"
+	if r.Ratio > 0 {
+		floor, ratio = fmt.Sprintf("%.0f", r.FloorRate), fmt.Sprintf("%.2f", r.Ratio)
+	}
+	t.write("%-6s %-5s %5d %5d %9.0f %9.0f %9.3f %9.3f %9.3f %6d %9s %6s %9.1f %9.1f\n",
+		r.Phase, r.Protocol, r.Connections, r.Batch, r.Rate, r.RequestsRate, r.P50/1000, r.P99/1000, r.Max/1000,
+		r.Errors, floor, ratio, r.ClientCPU, r.ServerCPU)
+	if r.FirstError != "" {
+		t.write("       first error: %s\n", r.FirstError)
+	}
+}
+
+func (t *table) aims(aims []Aim) {
+	if len(aims) == 0 {
+		return
+	}
+	t.write("\n%-40s %-50s %-45s %s\n", "work", "aim", "measured", "met")
+	for _, a := range aims {
+		met := "no"
+		if a.Met {
+			met = "yes"
+		}
+		t.write("%-40s %-50s %-45s %s\n", a.Work, a.Aim, a.Measured, met)
+	}
+}
