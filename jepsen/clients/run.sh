@@ -1,0 +1,125 @@
+#!/usr/bin/env bash
+# Runs unmodified SQS clients against a broker: the AWS CLI, boto3 (a current one,
+# which speaks AWS JSON, and an old one, which speaks AWS Query), and the AWS SDKs
+# for JavaScript v3 and Java v2, with their checksum validation on.
+#
+#   run.sh                starts bin/holdfast on a free loopback port, fresh data
+#   run.sh boto3 java     only these of: cli boto3 boto3-query javascript java
+#   HOLDFAST_ENDPOINT=http://127.0.0.1:4566 run.sh    against a running broker
+#
+# The clients are installed into .clients at the versions that are locked here,
+# once for each change of a lock file.
+set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+root=$(cd "$here/../.." && pwd)
+cache=$root/.clients
+mkdir -p "$cache"
+
+# install NAME LOCKFILE COMMAND...: runs the command unless it ran for this lock file.
+install() {
+	local name=$1 lock=$2 stamp
+	shift 2
+	stamp=$cache/$name.installed
+	cmp -s "$lock" "$stamp" && return
+	echo "installing $name" >&2
+	"$@"
+	cp "$lock" "$stamp"
+}
+
+venv() { # folder requirements
+	rm -rf "${cache:?}/$1"
+	python3 -m venv "$cache/$1"
+	"$cache/$1/bin/pip" install --quiet --disable-pip-version-check --requirement "$here/python/$2"
+}
+
+npm_packages() {
+	rm -rf "$cache/javascript"
+	mkdir -p "$cache/javascript"
+	cp "$here/javascript/package.json" "$here/javascript/package-lock.json" "$cache/javascript/"
+	(cd "$cache/javascript" && npm ci --silent --no-audit --no-fund)
+}
+
+maven() { mvn --quiet --batch-mode -Dmaven.repo.local="$cache/m2" -Dclients.dir="$cache/java" --file "$here/java/pom.xml" "$@"; }
+
+jars() {
+	rm -rf "$cache/java"
+	maven dependency:copy-dependencies -DoutputDirectory="$cache/java/lib"
+}
+
+cli() {
+	install venv "$here/python/requirements.txt" venv venv requirements.txt
+	"$here/cli/check.sh" "$cache/venv/bin/aws" "$endpoint"
+}
+
+boto3() {
+	install venv "$here/python/requirements.txt" venv venv requirements.txt
+	"$cache/venv/bin/python" "$here/python/check.py" boto3 "$endpoint"
+}
+
+boto3-query() {
+	install venv-query "$here/python/requirements-query.txt" venv venv-query requirements-query.txt
+	"$cache/venv-query/bin/python" "$here/python/check.py" boto3-query "$endpoint"
+}
+
+javascript() {
+	install javascript "$here/javascript/package-lock.json" npm_packages
+	cp "$here/javascript/check.mjs" "$cache/javascript/" # beside its node_modules
+	node "$cache/javascript/check.mjs" "$endpoint"
+}
+
+java() {
+	install java "$here/java/pom.xml" jars
+	maven compile
+	command java -cp "$cache/java/target/classes:$cache/java/lib/*" holdfast.SqsCheck "$endpoint"
+}
+
+# serve starts the broker and sets endpoint to where it listens.
+serve() {
+	data=$(mktemp -d)
+	mkfifo "$data/announced"
+	"$root/bin/holdfast" serve --json --data "$data/node" --listen 127.0.0.1:0 --admin 127.0.0.1:0 \
+		>"$data/announced" 2>"$data/log" &
+	broker=$!
+	trap stop EXIT
+	# The first line names the API port; the rest of the output is read and dropped.
+	exec 3<"$data/announced"
+	read -r -u 3 announcement || true
+	cat <&3 >/dev/null &
+	endpoint=$(python3 -c 'import json, sys; print(json.loads(sys.argv[1])["api"])' "$announcement")
+	for _ in {1..200}; do
+		python3 -c 'import sys, urllib.request; urllib.request.urlopen(sys.argv[1])' "$endpoint/health/ready" 2>/dev/null && return
+		sleep 0.1
+	done
+	echo "the broker did not become ready" >&2
+	return 1
+}
+
+stop() {
+	local status=$?
+	kill -TERM "$broker" 2>/dev/null || true
+	wait "$broker" || status=$?
+	[[ $status -eq 0 ]] || tail -n 50 "$data/log" >&2
+	rm -rf "$data"
+	exit "$status"
+}
+
+endpoint=${HOLDFAST_ENDPOINT:-}
+[[ -n $endpoint ]] || serve
+
+clients=("$@")
+[[ ${#clients[@]} -gt 0 ]] || clients=(cli boto3 boto3-query javascript java)
+passed=0 failed=0
+for client in "${clients[@]}"; do
+	set +e # as a condition the client would run without -e
+	(set -e; "$client")
+	status=$?
+	set -e
+	if [[ $status -eq 0 ]]; then
+		passed=$((passed + 1))
+	else
+		failed=$((failed + 1))
+		echo "$client: FAILED" >&2
+	fi
+done
+echo "$passed passed, $failed failed"
+[[ $failed -eq 0 ]]

@@ -1,0 +1,125 @@
+package conformance
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"holdfast.internal/jepsen/fault"
+)
+
+var long = flag.Bool("long", os.Getenv("HOLDFAST_LONG") != "", "also play the cases that take a minute")
+
+// setting is a way of starting the broker. Most cases want the defaults.
+type setting int
+
+const (
+	defaults setting = iota // or HOLDFAST_ENDPOINT
+	strict                  // names wait after a delete, few messages may be in flight, a trusted proxy in front
+	public                  // queue URLs have a public host
+)
+
+const publicURL = "https://queues.example.com"
+
+var settingFlags = map[setting][]string{
+	defaults: {"--region", "eu-west-1"},
+	strict:   {"--delete-wait", "60s", "--inflight-limit", "5", "--trusted-proxy", "127.0.0.0/8"},
+	public:   {"--public-url", publicURL},
+}
+
+// brokers starts each setting once, when the first case asks for it.
+var brokers = struct {
+	sync.Mutex
+	scratch string
+	binary  string
+	running map[setting]*fault.Node
+}{running: map[setting]*fault.Node{}}
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	if f := flag.Lookup("test.parallel"); f.Value.String() == f.DefValue {
+		// The slow cases wait; they do not work.
+		_ = f.Value.Set("48")
+	}
+	os.Exit(run(m))
+}
+
+func run(m *testing.M) int {
+	scratch, err := os.MkdirTemp("", "conformance")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer func() { _ = os.RemoveAll(scratch) }()
+	brokers.scratch = scratch
+	code := m.Run()
+	for s, b := range brokers.running {
+		if err := stop(b); err != nil {
+			fmt.Fprintf(os.Stderr, "broker %v: %v\n", settingFlags[s], err)
+			code = 1
+		}
+		if code != 0 {
+			fmt.Fprintf(os.Stderr, "broker %v wrote:\n%s\n", settingFlags[s], b.Output())
+		}
+	}
+	return code
+}
+
+func stop(b *fault.Node) error {
+	if !b.Running() {
+		return fmt.Errorf("it ended during the tests")
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 6*time.Second)
+	defer cancel()
+	code, err := b.Stop(ctx)
+	if err == nil && code != 0 {
+		err = fmt.Errorf("exit code %d", code)
+	}
+	return err
+}
+
+// endpoint is the base URL of a broker with the given setting.
+func endpoint(t *testing.T, s setting) string {
+	t.Helper()
+	if url := os.Getenv("HOLDFAST_ENDPOINT"); url != "" {
+		if s != defaults {
+			t.Skip("needs a broker with other flags than that of HOLDFAST_ENDPOINT")
+		}
+		return strings.TrimRight(url, "/")
+	}
+	brokers.Lock()
+	defer brokers.Unlock()
+	if b := brokers.running[s]; b != nil {
+		return b.Endpoint()
+	}
+	if brokers.binary == "" {
+		binary, err := buildBroker(brokers.scratch)
+		if err != nil {
+			t.Fatal(err)
+		}
+		brokers.binary = binary
+	}
+	data := filepath.Join(brokers.scratch, fmt.Sprint("data-", s))
+	b, err := fault.Start(context.Background(), fault.Options{Binary: brokers.binary, DataDir: data, Flags: settingFlags[s]})
+	if err != nil {
+		t.Fatal(err)
+	}
+	brokers.running[s] = b
+	return b.Endpoint()
+}
+
+func buildBroker(scratch string) (string, error) {
+	binary := filepath.Join(scratch, "holdfast")
+	build := exec.Command("go", "build", "-o", binary, "../../cmd/holdfast")
+	if output, err := build.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("build the broker: %w\n%s", err, output)
+	}
+	return binary, nil
+}
