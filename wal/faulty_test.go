@@ -1,0 +1,176 @@
+package wal
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+)
+
+var errPower = errors.New("the power is gone")
+
+// faultyFiles is a file system of which the power fails after a number of
+// calls: later calls fail, and cut undoes what was not synced.
+type faultyFiles struct {
+	osFiles
+	calls int // that still succeed; negative: all
+	count int // made so far
+	// undo holds, by directory, what takes back changes of names in it that
+	// were not synced.
+	undo  map[string][]func() error
+	files []*faultyFile
+}
+
+func newFaultyFiles(calls int) *faultyFiles {
+	return &faultyFiles{calls: calls, undo: map[string][]func() error{}}
+}
+
+// next counts a call.
+func (f *faultyFiles) next() error {
+	f.count++
+	if f.calls >= 0 && f.count > f.calls {
+		return errPower
+	}
+	return nil
+}
+
+func (f *faultyFiles) change(path string, undo func() error) {
+	dir := filepath.Dir(path)
+	f.undo[dir] = append(f.undo[dir], undo)
+}
+
+func (f *faultyFiles) create(path string) (file, error) {
+	if err := f.next(); err != nil {
+		return nil, err
+	}
+	inner, err := os.Create(path)
+	if err != nil {
+		return nil, err
+	}
+	f.change(path, func() error { return os.RemoveAll(path) })
+	made := &faultyFile{files: f, File: inner}
+	f.files = append(f.files, made)
+	return made, nil
+}
+
+func (f *faultyFiles) mkdir(path string) error {
+	if err := f.next(); err != nil {
+		return err
+	}
+	f.change(path, func() error { return os.RemoveAll(path) })
+	return f.osFiles.mkdir(path)
+}
+
+func (f *faultyFiles) rename(from, to string) error {
+	if err := f.next(); err != nil {
+		return err
+	}
+	f.change(to, func() error { return os.Rename(to, from) })
+	return f.osFiles.rename(from, to)
+}
+
+// removeAll takes effect at once: a removal that is lost is no danger that
+// leftovers are not already.
+func (f *faultyFiles) removeAll(path string) error {
+	if err := f.next(); err != nil {
+		return err
+	}
+	return f.osFiles.removeAll(path)
+}
+
+func (f *faultyFiles) truncate(path string, size int64) error {
+	if err := f.next(); err != nil {
+		return err
+	}
+	return f.osFiles.truncate(path, size)
+}
+
+func (f *faultyFiles) syncDir(path string) error {
+	if err := f.next(); err != nil {
+		return err
+	}
+	delete(f.undo, path)
+	return f.osFiles.syncDir(path)
+}
+
+// cut is the end of the power: what was not synced is lost.
+func (f *faultyFiles) cut() error {
+	var errs []error
+	for _, file := range f.files {
+		if file.synced < file.written {
+			errs = append(errs, file.File.Truncate(file.synced))
+		}
+		errs = append(errs, file.File.Close())
+	}
+	for _, undo := range f.undo {
+		for i := len(undo) - 1; i >= 0; i-- {
+			if err := undo[i](); err != nil && !errors.Is(err, os.ErrNotExist) {
+				errs = append(errs, err)
+			}
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// faultyFile knows how much of it is durable.
+type faultyFile struct {
+	*os.File
+	files           *faultyFiles
+	written, synced int64
+}
+
+func (f *faultyFile) Write(p []byte) (int, error) {
+	if err := f.files.next(); err != nil {
+		return 0, err
+	}
+	n, err := f.File.Write(p)
+	f.written += int64(n)
+	return n, err
+}
+
+func (f *faultyFile) Sync() error {
+	if err := f.files.next(); err != nil {
+		return err
+	}
+	f.synced = f.written
+	return nil
+}
+
+// Close keeps the file open for cut.
+func (f *faultyFile) Close() error { return nil }
+
+var errDisk = errors.New("the disk says no")
+
+// faultyEngine fails one of its calls.
+type faultyEngine struct {
+	engine
+	fail string // the call
+	hits int    // how often it was made
+}
+
+func (e *faultyEngine) check(call string) error {
+	if e.fail != call {
+		return nil
+	}
+	e.hits++
+	return errDisk
+}
+
+func (e *faultyEngine) flush() error { return errors.Join(e.check("flush"), e.engine.flush()) }
+func (e *faultyEngine) sync() error  { return errors.Join(e.check("sync"), e.engine.sync()) }
+
+func (e *faultyEngine) read(index uint64) ([]byte, error) {
+	if err := e.check("read"); err != nil {
+		return nil, err
+	}
+	return e.engine.read(index)
+}
+
+func (e *faultyEngine) truncateBack(last uint64) error {
+	return errors.Join(e.check("truncateBack"), e.engine.truncateBack(last))
+}
+
+func (e *faultyEngine) remove(forgotten []segment) error {
+	return errors.Join(e.check("remove"), e.engine.remove(forgotten))
+}
+
+func (e *faultyEngine) close() error { return errors.Join(e.check("close"), e.engine.close()) }

@@ -1,0 +1,86 @@
+package wal
+
+import (
+	"encoding/binary"
+	"errors"
+	"testing"
+
+	"github.com/hashicorp/raft"
+)
+
+// segmentOf encodes a batch as the engine does.
+func segmentOf(batch []*raft.Log) []byte {
+	var data []byte
+	for _, e := range batch {
+		record := appendRecord(nil, e)
+		data = append(binary.AppendUvarint(data, uint64(len(record))), record...)
+	}
+	return data
+}
+
+func ignore(*raft.Log) error { return nil }
+
+func TestScanRecordsStopsAtDamage(t *testing.T) {
+	whole := segmentOf(entries(5, 9, 1, 200))
+	two := len(segmentOf(entries(5, 6, 1, 200)))
+	flip := func(at int) func([]byte) []byte {
+		return func(b []byte) []byte { b[at] ^= 1; return b }
+	}
+	for _, tt := range []struct {
+		name    string
+		corrupt func([]byte) []byte
+		end     int
+		next    uint64
+		err     error
+	}{
+		{"intact", func(b []byte) []byte { return b }, len(whole), 10, nil},
+		{"empty", func(b []byte) []byte { return b[:0] }, 0, 5, nil},
+		{"flip in data", flip(two + 100), two, 7, errChecksum},
+		{"flip in index", flip(two + 2 + atIndex), two, 7, errChecksum},
+		{"flip in checksum", flip(two + 2), two, 7, errChecksum},
+		{"zero length", func(b []byte) []byte { return append(b[:two], 0, 0) }, two, 7, errShortRecord},
+		{"cut", func(b []byte) []byte { return b[:two+10] }, two, 7, errFrameCut},
+		{"cut in length", func(b []byte) []byte { return b[:two+1] }, two, 7, errFrameCut},
+		{"endless length", func(b []byte) []byte {
+			return append(b[:two], 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff)
+		}, two, 7, errFrameLength},
+		{"repeated record", func(b []byte) []byte {
+			return append(b[:two], segmentOf(entries(6, 6, 1, 200))...)
+		}, two, 7, errRecordOrder},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			data := tt.corrupt(append([]byte(nil), whole...))
+			end, next, err := scanRecords(data, 5, ignore)
+			if end != tt.end || next != tt.next || !errors.Is(err, tt.err) {
+				t.Errorf("got (%d, %d, %v), want (%d, %d, %v)", end, next, err, tt.end, tt.next, tt.err)
+			}
+		})
+	}
+}
+
+// FuzzScanSegment damages a segment in any way: what is read from it must be a
+// prefix of what was written.
+func FuzzScanSegment(f *testing.F) {
+	f.Add(uint16(3), uint16(40), []byte{1})
+	f.Add(uint16(0), uint16(0), []byte("anything"))
+	f.Add(uint16(900), uint16(5000), make([]byte, 600))
+	batch := entries(1, 12, 3, 100)
+	whole := segmentOf(batch)
+	f.Fuzz(func(t *testing.T, from, cut uint16, patch []byte) {
+		data := append([]byte(nil), whole[:min(int(cut), len(whole))]...)
+		at := min(int(from), len(data))
+		data = append(data[:at], append(patch, data[min(at+len(patch), len(data)):]...)...)
+		end, next, err := scanRecords(data, 1, func(e *raft.Log) error {
+			if e.Index > uint64(len(batch)) {
+				t.Fatalf("entry %d was never written", e.Index)
+			}
+			return sameEntry(e, batch[e.Index-1])
+		})
+		if (err == nil) != (end == len(data)) {
+			t.Errorf("scan ends at %d of %d with %v", end, len(data), err)
+		}
+		if err != nil {
+			_ = checkTorn(data, end, next)
+		}
+	})
+}
