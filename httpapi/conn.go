@@ -1,0 +1,140 @@
+package httpapi
+
+import (
+	"errors"
+	"net"
+	"sync"
+	"syscall"
+)
+
+// connections knows all that is open, so that it can be closed at once.
+type connections struct {
+	mu        sync.Mutex
+	closed    bool
+	listeners map[*listener]struct{}
+	open      map[*conn]struct{}
+}
+
+// add registers a connection, unless all were closed.
+func (c *connections) add(nc *conn) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return false
+	}
+	if c.open == nil {
+		c.open = make(map[*conn]struct{})
+	}
+	c.open[nc] = struct{}{}
+	return true
+}
+
+// listen registers a listener, unless all were closed.
+func (c *connections) listen(ln *listener) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return false
+	}
+	if c.listeners == nil {
+		c.listeners = make(map[*listener]struct{})
+	}
+	c.listeners[ln] = struct{}{}
+	return true
+}
+
+func (c *connections) remove(nc *conn) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.open, nc)
+}
+
+// closeAll closes what is open and has whatever comes later closed too. It
+// resets connections, so that nothing that waits to be sent goes out.
+func (c *connections) closeAll() {
+	c.mu.Lock()
+	c.closed = true
+	listeners, open := c.listeners, c.open
+	c.listeners, c.open = nil, nil
+	c.mu.Unlock()
+	for ln := range listeners {
+		_ = ln.Close() // nothing can be done about it
+	}
+	for nc := range open {
+		if tcp, ok := nc.Conn.(*net.TCPConn); ok {
+			_ = tcp.SetLinger(0)
+		}
+		_ = nc.Conn.Close()
+	}
+}
+
+// listener makes every connection a conn.
+type listener struct {
+	net.Listener
+	connections *connections
+}
+
+func (l *listener) Accept() (net.Conn, error) {
+	nc, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	c := &conn{Conn: nc, connections: l.connections}
+	if sc, ok := nc.(syscall.Conn); ok {
+		if c.raw, err = sc.SyscallConn(); err != nil {
+			c.raw = nil
+		}
+	}
+	c.alive = c.isAlive
+	if !l.connections.add(c) {
+		_ = nc.Close()
+		return nil, net.ErrClosed
+	}
+	return c, nil
+}
+
+// conn is a connection that can be asked whether its client is still there.
+type conn struct {
+	net.Conn
+	connections *connections
+	raw         syscall.RawConn // nil if there is no socket
+	alive       func() bool     // isAlive, made once
+}
+
+// Close implements net.Conn.
+func (c *conn) Close() error {
+	c.connections.remove(c)
+	return c.Conn.Close()
+}
+
+// isAlive looks whether the client has closed the connection. Bytes of a next
+// request, sent ahead, mean that it is there. Nothing is taken from the socket.
+func (c *conn) isAlive() bool {
+	if c.raw == nil {
+		return true
+	}
+	gone := false
+	// Control, not Read: a read would fail once the read deadline of the
+	// request is over, which a long poll outlives.
+	err := c.raw.Control(func(fd uintptr) {
+		var b [1]byte
+		n, _, err := syscall.Recvfrom(int(fd), b[:], syscall.MSG_PEEK|syscall.MSG_DONTWAIT)
+		gone = n == 0 && err == nil ||
+			err != nil && !errors.Is(err, syscall.EAGAIN) && !errors.Is(err, syscall.EINTR)
+	})
+	return err == nil && !gone
+}
+
+// alwaysAlive stands for isAlive on a connection that is not a conn.
+func alwaysAlive() bool { return true }
+
+// aliveFunc returns the isAlive of a connection that the HTTP server has.
+func aliveFunc(nc net.Conn) func() bool {
+	if wrapped, ok := nc.(interface{ NetConn() net.Conn }); ok { // TLS
+		nc = wrapped.NetConn()
+	}
+	if c, ok := nc.(*conn); ok {
+		return c.alive
+	}
+	return alwaysAlive
+}

@@ -1,0 +1,205 @@
+package httpapi_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/cockroachdb/datadriven"
+	"github.com/valyala/fasthttp"
+
+	"holdfast.internal/httpapi"
+	"holdfast.internal/sqs"
+)
+
+// endpoint is a server under test, and a client of it.
+type endpoint struct {
+	t      testing.TB
+	broker *stateBroker
+	server *httpapi.Server
+	addr   string
+	client *fasthttp.HostClient
+}
+
+func serve(t testing.TB, broker *stateBroker, c httpapi.Config) *endpoint {
+	t.Helper()
+	if c.NewID == nil {
+		c.NewID = countedIDs()
+	}
+	server, err := httpapi.New(broker, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan error, 1)
+	go func() { done <- server.Serve(ln) }()
+	e := &endpoint{t: t, broker: broker, server: server, addr: ln.Addr().String()}
+	e.client = &fasthttp.HostClient{Addr: e.addr, DisableHeaderNamesNormalizing: true, DisablePathNormalizing: true}
+	t.Cleanup(func() {
+		e.client.CloseIdleConnections()
+		if err := server.Shutdown(context.Background()); err != nil {
+			t.Errorf("shut down: %v", err)
+		}
+		if err := <-done; err != nil {
+			t.Errorf("serve: %v", err)
+		}
+	})
+	return e
+}
+
+// response is what a client saw.
+type response struct {
+	status int
+	header map[string]string // by lower-case name
+	body   string
+}
+
+// do sends one request; headers are pairs of name and value.
+func (e *endpoint) do(method, target string, body []byte, headers ...string) response {
+	e.t.Helper()
+	req, resp := fasthttp.AcquireRequest(), fasthttp.AcquireResponse()
+	defer fasthttp.ReleaseRequest(req)
+	defer fasthttp.ReleaseResponse(resp)
+	req.Header.DisableNormalizing()
+	req.URI().DisablePathNormalizing = true
+	req.SetRequestURI("http://sqs.example" + target)
+	req.Header.SetMethod(method)
+	req.SetBody(body)
+	for i := 0; i < len(headers); i += 2 {
+		req.Header.Set(headers[i], headers[i+1])
+	}
+	if err := e.client.Do(req, resp); err != nil {
+		e.t.Fatal(err)
+	}
+	r := response{resp.StatusCode(), map[string]string{}, string(resp.Body())}
+	for key, value := range resp.Header.All() {
+		r.header[strings.ToLower(string(key))] = string(value)
+	}
+	return r
+}
+
+func (e *endpoint) json(action, body string, headers ...string) response {
+	e.t.Helper()
+	return e.do("POST", "/", []byte(body), append([]string{
+		"X-Amz-Target", "AmazonSQS." + action, "Content-Type", "application/x-amz-json-1.0",
+	}, headers...)...)
+}
+
+func (e *endpoint) query(body string, headers ...string) response {
+	e.t.Helper()
+	return e.do("POST", "/", []byte(body), append([]string{"Content-Type", "application/x-www-form-urlencoded"}, headers...)...)
+}
+
+// TestScripts runs the conversations in testdata: requests in both protocols
+// and the answers to them, to the byte. Commands:
+//
+//	json ACTION [path=/…] [header=(name,value)…]   the input is the body
+//	query [path=/…] [header=…]                      the input is the form, line breaks are left out
+//	get TARGET [header=…]
+//	advance 30s
+//
+// In input and output, ids and handles stand as {id:1}, {handle:1}, numbered as
+// they appear; the request id is {request}.
+func TestScripts(t *testing.T) {
+	datadriven.Walk(t, "testdata/scripts", func(t *testing.T, path string) {
+		s := &script{e: serve(t, newStateBroker(), httpapi.Config{NodeName: "n1"})}
+		datadriven.RunTest(t, path, s.run)
+	})
+}
+
+// script is the state of one conversation.
+type script struct {
+	e     *endpoint
+	names []string // pairs of what appeared and its name
+	ids   int
+	hands int
+}
+
+func (s *script) run(t *testing.T, d *datadriven.TestData) string {
+	s.e.t = t
+	input := []byte(s.expand(d.Input))
+	path := "/"
+	var headers []string
+	for _, arg := range d.CmdArgs {
+		switch arg.Key {
+		case "path":
+			path = s.expand(arg.Vals[0])
+		case "header":
+			headers = append(headers, arg.Vals[0], s.expand(arg.Vals[1]))
+		}
+	}
+	switch d.Cmd {
+	case "json":
+		return s.show(s.e.do("POST", path, input, append(headers, "X-Amz-Target", "AmazonSQS."+d.CmdArgs[0].Key)...))
+	case "query":
+		form := bytes.ReplaceAll(input, []byte("\n"), nil)
+		return s.show(s.e.do("POST", path, form, append(headers, "Content-Type", "application/x-www-form-urlencoded; charset=utf-8")...))
+	case "get":
+		return s.show(s.e.do("GET", string(bytes.ReplaceAll(input, []byte("\n"), nil)), nil, headers...))
+	case "advance":
+		d, err := strconv.Atoi(strings.TrimSuffix(d.CmdArgs[0].Key, "s"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.e.broker.mu.Lock()
+		s.e.broker.now += sqs.Time(d) * 1000
+		s.e.broker.mu.Unlock()
+		return ""
+	}
+	t.Fatalf("no command %s", d.Cmd)
+	return ""
+}
+
+// expand puts what appeared in the place of its names.
+func (s *script) expand(text string) string {
+	for i := 0; i < len(s.names); i += 2 {
+		text = strings.ReplaceAll(text, s.names[i+1], s.names[i])
+	}
+	return text
+}
+
+var (
+	uuidPattern   = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
+	handlePattern = regexp.MustCompile(`"ReceiptHandle":"([A-Za-z0-9_-]{62})"|<ReceiptHandle>([A-Za-z0-9_-]{62})<`)
+)
+
+func (s *script) show(r response) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%d %s", r.status, r.header["content-type"])
+	for _, name := range []string{"x-amzn-query-error", "x-holdfast-outcome"} {
+		if value, ok := r.header[name]; ok {
+			fmt.Fprintf(&b, " %s=%s", name, value)
+		}
+	}
+	if r.header["x-holdfast-index"] == "" {
+		b.WriteString(" undecided")
+	}
+	body := strings.ReplaceAll(r.body, r.header["x-amzn-requestid"], "{request}")
+	for _, m := range handlePattern.FindAllStringSubmatch(body, -1) {
+		if handle := m[1] + m[2]; !slices.Contains(s.names, handle) {
+			s.hands++
+			s.names = append(s.names, handle, fmt.Sprintf("{handle:%d}", s.hands))
+		}
+	}
+	for _, id := range uuidPattern.FindAllString(body, -1) {
+		if !slices.Contains(s.names, id) {
+			s.ids++
+			s.names = append(s.names, id, fmt.Sprintf("{id:%d}", s.ids))
+		}
+	}
+	for i := 0; i < len(s.names); i += 2 {
+		body = strings.ReplaceAll(body, s.names[i], s.names[i+1])
+	}
+	b.WriteString("\n")
+	b.WriteString(strings.ReplaceAll(strings.ReplaceAll(body, "><", ">\n<"), `,"`, ",\n\""))
+	return strings.TrimRight(b.String(), "\n")
+}
