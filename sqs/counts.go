@@ -102,19 +102,27 @@ func (m *messages) oldestArrival(cutoff Time) Time {
 	return oldest
 }
 
-// available counts the messages that a receive would find, at most limit, given
-// that no more than window messages may be in flight.
+// available counts the messages that a receive would find, at most limit; none
+// when a full window of messages is in flight.
 func (q *queue) available(now Time, limit, window int) int {
 	c := q.messages.counts(now, q.cutoff(now))
-	if window > 0 {
-		limit = min(limit, window-c.inFlight)
+	if window > 0 && c.inFlight >= window {
+		return 0
 	}
-	return max(0, min(limit, c.visible))
+	return min(limit, c.visible)
 }
 
-// nextAvailable returns the earliest time after now at which a message that is
-// hidden or delayed becomes available.
-func (m *messages) nextAvailable(now Time) (Time, bool) {
+// known tells a time from never.
+func known(t Time) (Time, bool) {
+	if t == never {
+		return 0, false
+	}
+	return t, true
+}
+
+// wake is the earliest time after now at which a message that is hidden or
+// delayed becomes available, or never.
+func (m *messages) wake(now Time) Time {
 	t := never
 	if slot, ok := m.leases.after(upTo(now), m.byLease); ok {
 		t = m.byLease(slot).at
@@ -122,12 +130,11 @@ func (m *messages) nextAvailable(now Time) (Time, bool) {
 	for id := range m.waiting.all {
 		l := &m.lists[id]
 		if at := m.byNext(id).at; at > now {
-			t = min(t, at)
-			break
+			return min(t, at)
 		}
 		if p := l.after(now - l.window); p.ordinal < l.sent {
 			t = min(t, p.rank.at+l.window)
 		}
 	}
-	return t, t != never
+	return t
 }

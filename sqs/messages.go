@@ -247,15 +247,3 @@ func (m *messages) oldest() Time {
 	}
 	return t
 }
-
-// wake is the earliest time noted for a message to become available, or never.
-func (m *messages) wake() Time {
-	t := never
-	if slot, ok := m.leases.first(); ok {
-		t = m.byLease(slot).at
-	}
-	if id, ok := m.waiting.first(); ok {
-		t = min(t, m.byNext(id).at)
-	}
-	return t
-}

@@ -219,14 +219,15 @@ func (s *State) setQueueAttributes(at Moment, c SetQueueAttributes) (Result, []E
 	if err := s.changed(q.key, &settings, c.Attributes); err != nil {
 		return nil, nil, err
 	}
+	// What has expired must not come back when the retention grows.
+	full, left := q.full(at), steps(maxSteps)
+	q.messages.dropExpired(q.cutoff(at.Now), &left)
 	s.unlink(q)
-	retention := q.settings.retention
 	q.settings, q.modifiedAt = settings, at.Now
 	s.link(q)
-	if settings.retention != retention {
-		s.reschedule(q)
-	}
-	return Done{}, nil, nil
+	q.messages.dropExpired(q.cutoff(at.Now), &left)
+	s.reschedule(q)
+	return Done{}, q.roomEvent(full && !q.full(at)), nil
 }
 
 // changed sets attributes in a copy of the settings of queue key, and checks

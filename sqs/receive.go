@@ -15,12 +15,12 @@ func (s *State) receiveMessage(at Moment, c ReceiveMessage) (Result, []Event, *E
 		}
 		most = min(most, room)
 	}
-	known := q.messages.wake()
+	wake := q.messages.wake(at.Now)
 	target, tooOften := s.deadLetters(q)
 	taken, moved := q.take(at.Now, most, target != nil, tooOften)
 	result := ReceiveMessageResult{Messages: q.deliver(at.Now, taken, c)}
 	var events []Event
-	if q.messages.wake() < known || q.visibleAgain(taken) {
+	if q.messages.wake(at.Now) < wake || q.visibleAgain(taken) {
 		events = append(events, Event{Kind: MessagesAvailable, Queue: q.key})
 	}
 	if len(moved) > 0 {

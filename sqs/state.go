@@ -103,12 +103,13 @@ func (s *State) NextPulse() (Time, bool) {
 	if len(s.schedule) > 0 {
 		t = min(t, s.schedule[0].pulseAt)
 	}
-	return t, t != never
+	return known(t)
 }
 
 // Available counts the messages that a receive at now would find, at most limit;
-// 0 when there is no such queue, or when it has the maximum in flight. It only
-// reads.
+// 0 when there is no such queue, or when it has the maximum in flight. A receive
+// finds fewer when there is not room for all of them in flight, or when it moves
+// some to a dead-letter queue. It only reads.
 func (s *State) Available(key QueueKey, now Time, limit int) int {
 	q := s.queues[key]
 	if q == nil || q.damaged {
@@ -124,7 +125,7 @@ func (s *State) NextAvailable(key QueueKey, now Time) (Time, bool) {
 	if q == nil || q.damaged {
 		return 0, false
 	}
-	return q.messages.nextAvailable(now)
+	return known(q.messages.wake(now))
 }
 
 // WaitTime returns the queue's ReceiveMessageWaitTimeSeconds; false when there

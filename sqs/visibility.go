@@ -8,25 +8,25 @@ func (s *State) changeMessageVisibilityBatch(at Moment, c ChangeMessageVisibilit
 		return nil, nil, err
 	}
 	r := BatchResult{Errors: make([]*Error, len(c.Entries))}
-	earlier := false
+	wake, released := q.messages.wake(at.Now), false
 	for i := range c.Entries {
-		sooner, err := q.changeVisibility(at.Now, &c.Entries[i])
+		visible, err := q.changeVisibility(at.Now, &c.Entries[i])
 		r.Errors[i] = err
-		earlier = earlier || sooner
+		released = released || visible
 	}
-	if !earlier {
+	if !released && q.messages.wake(at.Now) >= wake {
 		return r, nil, nil
 	}
 	return r, []Event{{Kind: MessagesAvailable, Queue: q.key}}, nil
 }
 
 // changeVisibility hides a message until the timeout has passed from now,
-// whether it is hidden or visible, and reports whether it is available sooner
-// than before. Any handle of the message will do, also one that a later receive
-// has replaced (AWS recordings
+// whether it is hidden or visible, and reports whether it is visible then. Any
+// handle of the message will do, also one that a later receive has replaced (AWS
+// recordings
 // test_change_message_visibility_after_visibility_timeout_expiration,
 // test_terminate_visibility_timeout_after_receive).
-func (q *queue) changeVisibility(now Time, e *VisibilityEntry) (sooner bool, err *Error) {
+func (q *queue) changeVisibility(now Time, e *VisibilityEntry) (visible bool, err *Error) {
 	if e.Receipt.Incarnation != q.incarnation {
 		return false, foreignHandle()
 	}
@@ -40,9 +40,8 @@ func (q *queue) changeVisibility(now Time, e *VisibilityEntry) (sooner bool, err
 	if elapsed+e.Timeout > MaxVisibilityTimeout {
 		return false, hiddenTooLong(e.Timeout)
 	}
-	before := m.records.at(slot).visibleAt
 	visibleAt := now.WindowEnd(e.Timeout)
 	m.lift(slot)
 	m.settle(slot, now, visibleAt)
-	return visibleAt < before, nil
+	return visibleAt <= now, nil
 }
