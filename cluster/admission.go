@@ -155,12 +155,3 @@ func (a *admission) refusals() uint64 {
 	defer a.mu.Unlock()
 	return a.refused
 }
-
-// sizeOf estimates the bytes of a command before it is encoded.
-func sizeOf(bodies [][]byte) int64 {
-	size := int64(commandOverhead)
-	for _, b := range bodies {
-		size += int64(len(b))
-	}
-	return size
-}

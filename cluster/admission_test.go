@@ -18,8 +18,13 @@ func TestGrowingCommands(t *testing.T) {
 		}
 	}
 	for _, c := range []raftfsm.Command{
-		sqs.ReceiveMessage{}, sqs.DeleteMessageBatch{}, sqs.ChangeMessageVisibilityBatch{},
-		sqs.DeleteQueue{}, sqs.PurgeQueue{}, sqs.GetQueueUrl{}, raftfsm.Pulse{},
+		sqs.ReceiveMessage{},
+		sqs.DeleteMessageBatch{},
+		sqs.ChangeMessageVisibilityBatch{},
+		sqs.DeleteQueue{},
+		sqs.PurgeQueue{},
+		sqs.GetQueueUrl{},
+		raftfsm.Pulse{},
 	} {
 		if grows(c) {
 			t.Errorf("%T is held back although it does not make the state larger", c)

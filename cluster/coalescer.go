@@ -90,8 +90,7 @@ func (c *coalescer) take() *proposal {
 	return c.pool.Get().(*proposal)
 }
 
-// recycle takes back a proposal that was never submitted, or whose submit
-// answered true.
+// recycle takes back a proposal that was never submitted, or that is answered.
 func (c *coalescer) recycle(p *proposal) {
 	p.expired.Stop()
 	p.outcome, p.err, p.held = raftfsm.Outcome{}, nil, 0
@@ -102,27 +101,28 @@ func (c *coalescer) recycle(p *proposal) {
 	c.pool.Put(p)
 }
 
-// submit puts p into the log and waits for its outcome, until ctx is done or p's
-// timer fires. The error is nil, ErrNoLeader or ErrOutcomeUnknown. The boolean
-// tells whether p is the caller's again; if not, the coalescer still has it.
-func (c *coalescer) submit(ctx context.Context, p *proposal) (raftfsm.Outcome, error, bool) { //nolint:revive,staticcheck // the boolean is no success
+// submit puts p into the log and waits until it is answered; then the error is
+// nil, and p's outcome and err tell the rest. If ctx is done or p's timer fires
+// before, the error is ErrNoLeader or ErrOutcomeUnknown, and p belongs to the
+// coalescer.
+func (c *coalescer) submit(ctx context.Context, p *proposal) error {
 	p.state.Store(proposalWaiting)
 	if !c.enqueue(p) {
 		c.release(p.held)
-		p.held = 0
-		return raftfsm.Outcome{}, ErrNoLeader, true
+		p.held, p.err = 0, ErrNoLeader
+		return nil
 	}
 	select {
 	case <-p.done:
 		p.held = 0 // released with the answer; a second try goes without
-		return p.outcome, p.err, true
+		return nil
 	case <-ctx.Done():
 	case <-p.expired.C:
 	}
 	if p.state.CompareAndSwap(proposalWaiting, proposalLeft) {
-		return raftfsm.Outcome{}, ErrNoLeader, false
+		return ErrNoLeader
 	}
-	return raftfsm.Outcome{}, ErrOutcomeUnknown, false
+	return ErrOutcomeUnknown
 }
 
 func (c *coalescer) enqueue(p *proposal) bool {

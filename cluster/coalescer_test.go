@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -71,12 +72,12 @@ func offer(ctx context.Context, c *coalescer, mark byte, size int) (string, erro
 	for i := range p.command {
 		p.command[i] = mark
 	}
-	outcome, err, ours := c.submit(ctx, p)
-	if ours {
-		c.recycle(p)
+	if err := c.submit(ctx, p); err != nil {
+		return "", err
 	}
-	result, _ := outcome.Result.(string)
-	return result, err
+	defer c.recycle(p)
+	result, _ := p.outcome.Result.(string)
+	return result, p.err
 }
 
 func fixedTime() sqs.Time { return 1 }
@@ -116,7 +117,6 @@ func TestCoalescerEntrySize(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newFakeRaft(time.Second)
 		c := newCoalescer(r.apply, fixedTime, func(int64) {})
-		defer c.close()
 		for i, size := range []int{1, 1, 200 << 10, 50 << 10, 50 << 10, 1 << 20, 10, 10} {
 			go func() {
 				if _, err := offer(t.Context(), c, byte(i), size); err != nil {
@@ -125,7 +125,7 @@ func TestCoalescerEntrySize(t *testing.T) {
 			}()
 			synctest.Wait()
 		}
-		time.Sleep(time.Minute)
+		c.close()
 		close(r.entries)
 		var got []int
 		for commands := range r.entries {
@@ -146,8 +146,7 @@ func TestCoalescerEntrySize(t *testing.T) {
 func TestCoalescerDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newFakeRaft(time.Minute)
-		released := int64(0)
-		c := newCoalescer(r.apply, fixedTime, func(n int64) { released += n })
+		c := newCoalescer(r.apply, fixedTime, func(int64) {})
 		defer c.close()
 		results := make(chan error, 3)
 		for range 3 { // the third waits for a lane
@@ -200,6 +199,28 @@ func TestCoalescerErrors(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestCoalescerReleasesEveryByteOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var released atomic.Int64
+		c := newCoalescer(newFakeRaft(time.Minute).apply, fixedTime, func(n int64) { released.Add(n) })
+		for i := range 10 { // some are answered, some were left in an entry, some before
+			go func() {
+				ctx, cancel := context.WithTimeout(t.Context(), time.Duration(i)*20*time.Second)
+				defer cancel()
+				p := c.take()
+				p.command, p.held = append(p.command[:0], 1), 100
+				_ = c.submit(ctx, p) // the error is not the matter here
+			}()
+			synctest.Wait()
+		}
+		time.Sleep(time.Hour)
+		c.close()
+		if got := released.Load(); got != 1000 {
+			t.Errorf("got %d bytes released, want 1000", got)
+		}
+	})
 }
 
 func TestCoalescerCloseAnswersAll(t *testing.T) {

@@ -27,10 +27,6 @@ const (
 	// trailingEntries stay in raft's view of the log behind a snapshot. The log
 	// itself keeps more, by bytes.
 	trailingEntries = 1024
-
-	// shutdownTimeout bounds the end of raft, which waits for a snapshot that is
-	// being written.
-	shutdownTimeout = 1500 * time.Millisecond
 )
 
 // group is one raft group of this node, with all that proposing to it needs.
@@ -68,7 +64,8 @@ func openGroup(c groupConfig) (*group, error) {
 	}
 	r, err := raft.NewRaft(raftConfig(c.id, c.log), c.machine, c.stores.log, c.stores.stable, c.stores.snapshots, transport)
 	if err != nil {
-		return nil, fmt.Errorf("open raft: %w: %w", ErrRestore, err)
+		_, damage := c.stores.snapshots.List() // raft has logged it, but does not return it
+		return nil, errors.Join(fmt.Errorf("open raft: %w: %w", ErrRestore, err), damage)
 	}
 	g := &group{
 		raft: r, machine: c.machine, clock: c.clock, timeout: c.timeout, log: c.log,
@@ -203,14 +200,15 @@ func (g *group) propose(ctx context.Context, c raftfsm.Command, bodies [][]byte)
 // submit puts p into the log, again and again until it meets a leader.
 func (g *group) submit(ctx context.Context, p *proposal) (raftfsm.Outcome, error) {
 	for {
-		outcome, err, ours := g.coalescer.submit(ctx, p)
-		if !ours {
-			return outcome, err
+		if err := g.coalescer.submit(ctx, p); err != nil {
+			return raftfsm.Outcome{}, err
 		}
-		if !errors.Is(err, ErrNoLeader) || !g.pause(ctx, p) {
-			g.coalescer.recycle(p)
-			return outcome, err
+		if errors.Is(p.err, ErrNoLeader) && g.pause(ctx, p) {
+			continue
 		}
+		outcome, err := p.outcome, p.err
+		g.coalescer.recycle(p)
+		return outcome, err
 	}
 }
 
@@ -229,17 +227,11 @@ func (g *group) pause(ctx context.Context, p *proposal) bool {
 	return false
 }
 
-// close refuses new commands, lets those in flight be answered, and ends raft.
+// close refuses new commands, lets those in flight be answered, and ends raft,
+// which waits for a snapshot that is being written.
 func (g *group) close() error {
 	g.leading.Store(false)
 	g.admission.close()
 	g.coalescer.close()
-	ended := make(chan error, 1)
-	go func() { ended <- g.raft.Shutdown().Error() }()
-	select {
-	case err := <-ended:
-		return err
-	case <-time.After(shutdownTimeout):
-		return errors.New("end raft: it is still writing")
-	}
+	return g.raft.Shutdown().Error()
 }

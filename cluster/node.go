@@ -60,12 +60,11 @@ func Start(ctx context.Context, c Config) (*Node, error) {
 		return nil, errors.Join(err, n.Close())
 	}
 	pulse := &pulse{group: n.group, log: c.Logger}
-	since := snapshotMark{applied: snapshotIndex(n.group.raft), at: c.Elapsed()}
 	n.gauges.look()
 	n.loops.Go(func() { n.group.follow(background) })
 	n.loops.Go(func() { n.gauges.run(background) })
 	n.loops.Go(func() { pulse.run(background) })
-	n.loops.Go(func() { n.snapshotter.run(background, since) })
+	n.loops.Go(func() { n.snapshotter.run(background) })
 	c.Logger.Info("node started", "node", c.NodeName, "raft_id", n.identity.RaftID,
 		"cluster_id", n.identity.ClusterID, "applied", n.machine.AppliedIndex(), "pid", os.Getpid())
 	return n, nil
@@ -100,13 +99,7 @@ func (n *Node) open(dog *watchdog) error {
 		dir: c.DataDir, memory: c.Memory, reserve: c.DiskReserve,
 		admission: group.admission, machine: n.machine, log: c.Logger,
 	}
-	n.snapshotter = &snapshotter{
-		take:    func() error { return group.raft.Snapshot().Error() },
-		applied: n.machine.AppliedIndex,
-		written: group.coalescer.bytes.Load,
-		pending: n.stores.bodies.Pending,
-		elapsed: c.Elapsed, entries: c.SnapshotEntries, log: c.Logger,
-	}
+	n.snapshotter = newSnapshotter(c, group, n.stores)
 	dog.busy = n.stores.busy
 	dog.tick = func() { n.clock.now() }
 	return nil
@@ -180,20 +173,30 @@ func (n *Node) Drain() {
 	n.line.drain()
 }
 
+// closeTimeout bounds Close, which would else wait for a snapshot that is being
+// written, or for a disk that hangs.
+const closeTimeout = 1800 * time.Millisecond
+
 // Close drains, answers what is in flight, and closes the data directory. It
-// takes less than two seconds. The node cannot be used afterwards.
+// takes less than two seconds; with an error, the process must end, since it
+// may still write. The node cannot be used afterwards.
 func (n *Node) Close() error {
 	n.closing.Do(func() {
 		n.Drain()
-		err := n.group.close()
-		n.stop()
-		n.loops.Wait()
-		if err != nil {
-			n.closed = err // raft still writes: its files must stay open
-			return
+		ended := make(chan error, 1)
+		go func() { ended <- n.end() }()
+		select {
+		case n.closed = <-ended:
+		case <-time.After(closeTimeout):
+			n.closed = errors.New("close node: it is still writing")
 		}
-		n.closed = n.stores.close()
 	})
 	return n.closed
 }
 
+func (n *Node) end() error {
+	err := n.group.close()
+	n.stop()
+	n.loops.Wait()
+	return errors.Join(err, n.stores.close())
+}

@@ -57,10 +57,30 @@ type snapshotMark struct {
 	duration time.Duration
 }
 
-// run looks at the triggers until ctx is done. Since is where the newest
-// snapshot stands.
-func (s *snapshotter) run(ctx context.Context, since snapshotMark) {
-	s.last = since
+// newSnapshotter begins where the newest snapshot stands: what was written to
+// the log since counts, or a node that is killed often would never take one.
+func newSnapshotter(c Config, g *group, s *stores) *snapshotter {
+	first, _ := s.log.FirstIndex() // an error here is one of the log, which raises it
+	last, newest := g.raft.LastIndex(), snapshotIndex(g.raft)
+	replayed := uint64(0)
+	if last > newest {
+		replayed = uint64(float64(s.logBytes()) * float64(last-newest) / float64(last-first+1))
+	}
+	return &snapshotter{
+		take:    func() error { return g.raft.Snapshot().Error() },
+		applied: g.machine.AppliedIndex,
+		written: func() uint64 { return replayed + g.coalescer.bytes.Load() },
+		pending: s.bodies.Pending,
+		elapsed: c.Elapsed,
+		entries: c.SnapshotEntries,
+		log:     c.Logger,
+		// raft's own entries, which the machine does not count, may come last.
+		last: snapshotMark{applied: min(newest, g.machine.AppliedIndex()), at: c.Elapsed()},
+	}
+}
+
+// run looks at the triggers until ctx is done.
+func (s *snapshotter) run(ctx context.Context) {
 	ticker := time.NewTicker(snapshotLook)
 	defer ticker.Stop()
 	for {

@@ -65,7 +65,7 @@ func openStores(c Config, fsyncs *histogram, fatal func(error)) (_ *stores, _ id
 		return nil, id, fmt.Errorf("open log: %w", err)
 	}
 	closeAll = func() error { return errors.Join(log.Close(), stable.Close()) }
-	snapshots, err := wal.OpenSnapshots(filepath.Join(c.DataDir, snapshotDir), wal.SnapshotOptions{})
+	snapshots, err := wal.OpenSnapshots(filepath.Join(c.DataDir, snapshotDir), wal.SnapshotOptions{Logger: c.Logger})
 	if err != nil {
 		return nil, id, fmt.Errorf("open snapshots: %w", err)
 	}
@@ -112,14 +112,16 @@ func (s *stores) empty() (bool, error) {
 // InMemory is what a node keeps when it has no data directory. A node that is
 // started with the InMemory of one that was closed goes on where it ended.
 type InMemory struct {
-	log       *raft.InmemStore
-	snapshots *raft.InmemSnapshotStore
+	log       raft.LogStore
+	stable    raft.StableStore
+	snapshots raft.SnapshotStore
 	id        atomic.Pointer[identity]
 }
 
 // NewInMemory makes an empty one.
 func NewInMemory() *InMemory {
-	return &InMemory{log: raft.NewInmemStore(), snapshots: raft.NewInmemSnapshotStore()}
+	store := raft.NewInmemStore()
+	return &InMemory{log: store, stable: store, snapshots: raft.NewInmemSnapshotStore()}
 }
 
 func (m *InMemory) open(name string) (*stores, identity) {
@@ -128,7 +130,7 @@ func (m *InMemory) open(name string) (*stores, identity) {
 		id = *m.id.Load()
 	}
 	return &stores{
-		log: m.log, stable: m.log, snapshots: m.snapshots, bodies: wal.NewBodies(),
+		log: m.log, stable: m.stable, snapshots: m.snapshots, bodies: wal.NewBodies(),
 		logBytes: func() int64 { return 0 },
 		busy:     func() time.Duration { return 0 },
 		close:    func() error { return nil },

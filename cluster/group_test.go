@@ -1,0 +1,157 @@
+package cluster
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	"holdfast.internal/sqs"
+	"holdfast.internal/wal"
+)
+
+// failingLog is a log whose next writes can be made to fail.
+type failingLog struct {
+	raft.LogStore
+	failures atomic.Int64
+}
+
+func (l *failingLog) StoreLogs(entries []*raft.Log) error {
+	if l.failures.Add(-1) >= 0 {
+		return syscall.EIO
+	}
+	return l.LogStore.StoreLogs(entries)
+}
+
+func TestFailedWriteIsNoAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := bubbleConfig()
+		log := &failingLog{LogStore: c.InMemory.log}
+		c.InMemory.log = log
+		n := start(t, c)
+		createQueue(t, n)
+
+		log.failures.Store(1)
+		command, content := sendMessage("lost", 0)
+		if _, err := n.Do(t.Context(), command, content); !errors.Is(err, ErrOutcomeUnknown) {
+			t.Errorf("got %v, want %v: the bytes may be on disk", err, ErrOutcomeUnknown)
+		}
+		begin := time.Now()
+		send(t, n, "kept", 0) // waits for the next term, and meets no error
+		if took := time.Since(begin); took == 0 || took > 3*time.Second {
+			t.Errorf("the next command took %v, want the time of an election", took)
+		}
+		if ready, reasons := n.Ready(); !ready {
+			t.Errorf("not ready again: %v", reasons)
+		}
+		if n.Metrics().LeaderChanges < 3 {
+			t.Errorf("got %d leader changes, want 3: won, lost, won", n.Metrics().LeaderChanges)
+		}
+	})
+}
+
+func TestNoLeaderUntilDeadline(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := bubbleConfig()
+		log := &failingLog{LogStore: c.InMemory.log}
+		c.InMemory.log = log
+		n := start(t, c)
+		log.failures.Store(1 << 40)
+		_, _ = n.Do(t.Context(), sqs.CreateQueue{Queue: queue}) // loses the leadership
+		before, begin := n.Metrics().Commands, time.Now()
+		_, err := n.Do(t.Context(), sqs.CreateQueue{Queue: queue})
+		if took := time.Since(begin); err == nil || took > c.RequestTimeout+10*time.Second {
+			t.Errorf("got %v after %v, want an error", err, took)
+		}
+		if ready, _ := n.Ready(); ready {
+			t.Errorf("ready without a leader; %d commands were proposed", n.Metrics().Commands-before)
+		}
+		log.failures.Store(0)
+		createQueue(t, n)
+	})
+}
+
+func TestGrowingCommandsAreRefusedBelowReserve(t *testing.T) {
+	c := diskConfig(t)
+	n := start(t, c)
+	createQueue(t, n)
+	send(t, n, "before", 0)
+	stop(t, n)
+
+	c.DiskReserve = 1 << 62
+	c.RequestTimeout = 20 * time.Millisecond
+	n = start(t, c)
+	command, content := sendMessage("refused", 0)
+	if _, err := n.Do(t.Context(), command, content); !errors.Is(err, ErrOverloaded) {
+		t.Errorf("got %v, want %v", err, ErrOverloaded)
+	}
+	d := receive(t, n, 0)
+	if len(d.Messages) != 1 {
+		t.Fatalf("got %d messages, want 1: receives pass", len(d.Messages))
+	}
+	do(t, n, sqs.DeleteMessageBatch{Queue: queue, Receipts: []sqs.Receipt{d.Messages[0].Receipt}})
+	if s := n.Status().Disk; s.State != "low" {
+		t.Errorf("got disk state %q, want low", s.State)
+	}
+	if n.Metrics().Refused != 1 {
+		t.Errorf("got %d refusals, want 1", n.Metrics().Refused)
+	}
+}
+
+func TestExitCode(t *testing.T) {
+	for _, test := range []struct {
+		err  error
+		want int
+	}{
+		{nil, 0},
+		{errors.New("anything"), 1},
+		{fmt.Errorf("open log: %w", wal.ErrCorrupt), ExitCorrupt},
+		{fmt.Errorf("open raft: %w", ErrRestore), ExitRestore},
+		{errors.Join(ErrRestore, wal.ErrCorrupt), ExitCorrupt},
+		{fmt.Errorf("open: %w", ErrIdentity), ExitIdentity},
+		{fmt.Errorf("write: %w", syscall.ENOSPC), ExitNoSpace},
+	} {
+		if got := ExitCode(test.err); got != test.want {
+			t.Errorf("%v: got exit code %d, want %d", test.err, got, test.want)
+		}
+	}
+}
+
+func TestStartChecksConfig(t *testing.T) {
+	for _, c := range []Config{
+		{},
+		{DataDir: t.TempDir(), NodeName: "a/b"},
+		{DataDir: t.TempDir(), NodeName: strings.Repeat("n", 65)},
+	} {
+		if n, err := Start(t.Context(), c); err == nil {
+			t.Errorf("%+v was accepted", c)
+			stop(t, n)
+		}
+	}
+}
+
+func TestRaftLogger(t *testing.T) {
+	var out bytes.Buffer
+	logger := newRaftLogger(slog.New(slog.NewTextHandler(&out, nil)))
+	logger.Info("entering follower state", "leader-address", "x")
+	logger.Named("snapshot").Warn("heartbeat timeout reached", "last-leader-id", "n2", "lonely")
+	if got := strings.Count(out.String(), "\n"); got != 1 {
+		t.Errorf("got %d lines, want the warning alone:\n%s", got, out.String())
+	}
+	for _, want := range []string{"level=WARN", `msg="raft reports"`, `text="heartbeat timeout reached"`, "last_leader_id=n2"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("%s is missing in %s", want, out.String())
+		}
+	}
+	if logger.IsDebug() || !logger.IsWarn() {
+		t.Error("the level is not that of the slog logger")
+	}
+}
