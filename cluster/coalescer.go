@@ -59,9 +59,11 @@ type coalescer struct {
 	release func(held int64) // tells admission that so many bytes were answered
 
 	mu      sync.Mutex
-	arrived sync.Cond // on mu; waiting is not empty, or closed
-	waiting []*proposal
-	closed  bool
+	ready    sync.Cond // on mu; isReady
+	waiting  []*proposal
+	size     int // bytes of the commands that wait
+	inFlight int // commands in entries that are not answered
+	closed   bool
 
 	packing chan struct{} // held by the lane that packs
 	lanes   sync.WaitGroup
@@ -73,7 +75,7 @@ type coalescer struct {
 // newCoalescer starts a coalescer; close ends it.
 func newCoalescer(apply func([]byte) raft.ApplyFuture, now func() sqs.Time, release func(int64)) *coalescer {
 	c := &coalescer{apply: apply, now: now, release: release, packing: make(chan struct{}, 1)}
-	c.arrived.L = &c.mu
+	c.ready.L = &c.mu
 	c.pool.New = func() any {
 		timer := time.NewTimer(time.Hour)
 		timer.Stop()
@@ -132,15 +134,25 @@ func (c *coalescer) enqueue(p *proposal) bool {
 		return false
 	}
 	c.waiting = append(c.waiting, p)
-	c.arrived.Signal()
+	c.size += len(p.command)
+	if c.isReady() {
+		c.ready.Signal()
+	}
 	return true
+}
+
+// isReady reports whether it is time for an entry. While one is in flight, the
+// next is worth its fsync only if it is as large; else it waits for the answer
+// of the first, and grows meanwhile. The caller holds mu.
+func (c *coalescer) isReady() bool {
+	return c.closed || len(c.waiting) > 0 && (len(c.waiting) >= c.inFlight || c.size >= maxEntrySize)
 }
 
 // close refuses new commands and returns when those that wait are answered.
 func (c *coalescer) close() {
 	c.mu.Lock()
 	c.closed = true
-	c.arrived.Broadcast()
+	c.ready.Broadcast()
 	c.mu.Unlock()
 	c.lanes.Wait()
 }
@@ -174,8 +186,8 @@ func (c *coalescer) next(batch []*proposal) []*proposal {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for {
-		for len(c.waiting) == 0 && !c.closed {
-			c.arrived.Wait()
+		for !c.isReady() {
+			c.ready.Wait()
 		}
 		taken, size := 0, 0
 		for _, p := range c.waiting {
@@ -183,6 +195,7 @@ func (c *coalescer) next(batch []*proposal) []*proposal {
 				break
 			}
 			taken++
+			c.size -= len(p.command)
 			if !p.state.CompareAndSwap(proposalWaiting, proposalTaken) {
 				c.release(p.held)
 				continue
@@ -192,6 +205,7 @@ func (c *coalescer) next(batch []*proposal) []*proposal {
 		}
 		c.waiting = dropFirst(c.waiting, taken)
 		if len(batch) > 0 || c.closed && len(c.waiting) == 0 {
+			c.inFlight += len(batch)
 			return batch
 		}
 	}
@@ -233,6 +247,7 @@ func (c *coalescer) answer(batch []*proposal, future raft.ApplyFuture) {
 	default:
 		err = ErrOutcomeUnknown
 	}
+	c.landed(len(batch))
 	held := int64(0)
 	for i, p := range batch {
 		held += p.held
@@ -242,4 +257,12 @@ func (c *coalescer) answer(batch []*proposal, future raft.ApplyFuture) {
 		p.done <- struct{}{} // p is its caller's from here on
 	}
 	c.release(held)
+}
+
+// landed takes so many commands out of flight.
+func (c *coalescer) landed(commands int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.inFlight -= commands
+	c.ready.Signal()
 }
