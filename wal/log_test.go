@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/hashicorp/raft"
@@ -91,4 +93,122 @@ func TestLogKeepsEntriesOverReopen(t *testing.T) {
 	}
 	store(t, l, entries(201, 201, 2, 10))
 	checkEntry(t, l, entry(201, 2, 10))
+}
+
+func TestRingHoldsTheNewestEntries(t *testing.T) {
+	r := newRing(100 * (ringEntryCost + 50))
+	check := func(first, last uint64) {
+		t.Helper()
+		var e raft.Log
+		for i := max(first, 1) - 1; i <= last+1; i++ {
+			if got, want := r.get(i, &e), i >= first && i <= last; got != want || got && sameEntry(&e, entry(i, 1, 50)) != nil {
+				t.Fatalf("entry %d of %d to %d: got %v, want %v", i, first, last, got, want)
+			}
+		}
+	}
+	push := func(from, to uint64) {
+		for i := from; i <= to; i++ {
+			r.push(entry(i, 1, 50))
+		}
+	}
+	push(5, 80)
+	check(5, 80)
+	push(81, 300)
+	check(201, 300)
+	r.truncate(250)
+	check(201, 250)
+	push(251, 260)
+	check(201, 260)
+	push(400, 410) // a gap
+	check(400, 410)
+	r.push(entry(411, 1, 1<<20)) // larger than the ring
+	check(412, 411)
+	push(412, 413)
+	check(412, 413)
+	r.truncate(10)
+	check(412, 411)
+	if r.bytes != 0 || r.count != 0 {
+		t.Errorf("an empty ring counts %d bytes, %d entries", r.bytes, r.count)
+	}
+}
+
+// TestLogConcurrently is for the race detector: a leader's writer, its
+// replicators at several distances, the compaction and the watchdog.
+func TestLogConcurrently(t *testing.T) {
+	const total = 600
+	l := openLog(t, filepath.Join(t.TempDir(), "wal"), LogOptions{SegmentSize: 8 << 10, RingBytes: 16 << 10, RetainBytes: 64 << 10})
+	var stored atomic.Uint64
+	var group sync.WaitGroup
+	group.Go(func() {
+		for next := uint64(1); next <= total; next += 3 {
+			if err := l.StoreLogs(entries(next, next+2, 1, 400)); err != nil {
+				t.Error(err)
+			}
+			stored.Store(next + 2)
+			if next%99 == 1 { // a conflict: the last entry goes and comes again
+				if err := errors.Join(l.DeleteRange(next+2, next+2), l.StoreLogs(entries(next+2, next+2, 1, 400))); err != nil {
+					t.Error(err)
+				}
+			}
+		}
+	})
+	for distance := uint64(1); distance < 200; distance *= 5 {
+		group.Go(func() {
+			var e raft.Log
+			for last := uint64(0); last < total; last = stored.Load() {
+				if last <= distance {
+					continue
+				}
+				if err := l.GetLog(last-distance, &e); err != nil {
+					t.Errorf("get entry %d behind %d: %v", last-distance, last, err)
+				} else if err := sameEntry(&e, entry(last-distance, 1, 400)); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	group.Go(func() {
+		for last := uint64(0); last < total; last = stored.Load() {
+			first, _ := l.FirstIndex()
+			if first > 0 && last > first+20 {
+				if err := l.DeleteRange(first, last-20); err != nil {
+					t.Error(err)
+				}
+			}
+			if l.Bytes() < 0 || l.Busy() < 0 {
+				t.Error("negative")
+			}
+		}
+	})
+	group.Wait()
+	checkEntry(t, l, entry(total, 1, 400))
+}
+
+// BenchmarkStoreLogs stores one coalesced entry of 40 KiB, as a leader under
+// load does, and one of 1 KiB.
+func BenchmarkStoreLogs(b *testing.B) {
+	for _, size := range []int{1 << 10, 40 << 10} {
+		b.Run(fmt.Sprintf("%d bytes", size), func(b *testing.B) {
+			l, err := OpenLog(filepath.Join(b.TempDir(), "wal"), LogOptions{RetainBytes: 64 << 20})
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer l.Close()
+			data := bytes.Repeat([]byte("message "), size/8)
+			batch := []*raft.Log{{Data: data}}
+			b.SetBytes(int64(size))
+			b.ReportAllocs()
+			for index := uint64(1); b.Loop(); index++ {
+				*batch[0] = raft.Log{Index: index, Term: 1, Data: data}
+				if err := l.StoreLogs(batch); err != nil {
+					b.Fatal(err)
+				}
+				if index%2000 == 0 {
+					if err := l.DeleteRange(1, index-10); err != nil {
+						b.Fatal(err)
+					}
+				}
+			}
+		})
+	}
 }

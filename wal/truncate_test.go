@@ -52,17 +52,18 @@ func TestEngineIsReopenedAfterManyForgottenSegments(t *testing.T) {
 	l := openLog(t, dir, LogOptions{SegmentSize: 64, RetainBytes: 1, RingBytes: 1})
 	next := uint64(1)
 	engines := map[any]bool{}
-	for range 12 {
-		store(t, l, entries(next, next+199, 1, 30)) // a segment each
-		next += 200
+	l.engine.(*tidwall).forgotten = reopenAfter - 50
+	for range 4 {
+		store(t, l, entries(next, next+19, 1, 30)) // a segment each
+		next += 20
 		if err := l.DeleteRange(1, next-2); err != nil {
 			t.Fatal(err)
 		}
 		engines[l.engine.(*tidwall).log] = true
 		checkEntry(t, l, entry(next-1, 1, 30))
 	}
-	if len(engines) < 2 {
-		t.Errorf("the engine keeps a table of all %d segments that ever were", next)
+	if len(engines) != 2 {
+		t.Errorf("got %d engines, want a second one once %d segments were forgotten", len(engines), reopenAfter)
 	}
 }
 

@@ -1,0 +1,174 @@
+package wal
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/hashicorp/raft"
+)
+
+// dataDir makes a data directory with entries 1 to 60, a vote, and snapshots
+// at 20 and 40.
+func dataDir(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	s := openStable(t, filepath.Join(dir, StableFile))
+	vote(t, s, 3, "node-a")
+	if err := s.SetUint64([]byte("CurrentTerm"), 4); err != nil {
+		t.Fatal(err)
+	}
+	s.Close()
+	snapshots := openSnapshots(t, filepath.Join(dir, SnapshotDir))
+	mustTake(t, snapshots, 20, 2, 1000)
+	mustTake(t, snapshots, 40, 2, 2000)
+	l := openLog(t, filepath.Join(dir, LogDir), LogOptions{SegmentSize: 2000})
+	for i := uint64(1); i <= 60; i++ {
+		store(t, l, entries(i, i, 2, 200))
+	}
+	l.Close()
+	return dir
+}
+
+func verify(t *testing.T, dir string) Report {
+	t.Helper()
+	r, err := Verify(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func TestVerifyOfAHealthyDirectory(t *testing.T) {
+	dir := dataDir(t)
+	before := snapshotFiles(t, dir)
+	r := verify(t, dir)
+	segments := segmentPaths(t, filepath.Join(dir, LogDir))
+	want := Report{
+		Log: LogReport{
+			Segments: len(segments), Entries: 60, First: 1, Last: 60, LastTerm: 2,
+			Bytes: int64(len(segmentOf(entries(1, 60, 2, 200)))),
+		},
+		Stable: StableReport{Term: 4, VoteTerm: 3, VotedFor: "node-a"},
+		Snapshots: []SnapshotReport{
+			{ID: "2-40-2", Index: 40, Term: 2, Size: 2000},
+			{ID: "2-20-1", Index: 20, Term: 2, Size: 1000},
+		},
+	}
+	if !reflect.DeepEqual(r, want) {
+		t.Errorf("got  %+v\nwant %+v", r, want)
+	}
+	if !reflect.DeepEqual(before, snapshotFiles(t, dir)) {
+		t.Error("Verify changed a file")
+	}
+}
+
+func TestVerifyFindsDamage(t *testing.T) {
+	segmentOfLog := func(t *testing.T, dir string, i int) string { return segmentPaths(t, filepath.Join(dir, LogDir))[i] }
+	for _, tt := range []struct {
+		name    string
+		damage  func(t *testing.T, dir string) error
+		problem string // "": none
+		note    string
+	}{
+		{"flip in the log", func(t *testing.T, dir string) error {
+			return patch(segmentOfLog(t, dir, 1), func(b []byte) []byte { b[300] ^= 1; return b })
+		}, "checksum differs", ""},
+		{"torn tail", func(t *testing.T, dir string) error {
+			return patch(segmentOfLog(t, dir, len(segmentPaths(t, filepath.Join(dir, LogDir)))-1),
+				func(b []byte) []byte { return b[:len(b)-1] })
+		}, "", "torn tail"},
+		{"interrupted truncation", func(t *testing.T, dir string) error {
+			path := segmentOfLog(t, dir, 2)
+			return os.Rename(path, path+endSuffix)
+		}, "", "interrupted"},
+		{"flip in the newest snapshot", func(_ *testing.T, dir string) error {
+			return patch(filepath.Join(dir, SnapshotDir, "2-40-2", stateFile), func(b []byte) []byte { b[9] ^= 1; return b })
+		}, "2-40-2", ""},
+		{"flip in the older snapshot", func(_ *testing.T, dir string) error {
+			return patch(filepath.Join(dir, SnapshotDir, "2-20-1", stateFile), func(b []byte) []byte { b[9] ^= 1; return b })
+		}, "", "2-20-1"},
+		{"entries between snapshot and log", func(t *testing.T, dir string) error {
+			var errs []error
+			for _, path := range segmentPaths(t, filepath.Join(dir, LogDir)) {
+				if first, _, _ := parseSegmentName(filepath.Base(path)); first <= 41 {
+					errs = append(errs, os.Remove(path))
+				}
+			}
+			return errors.Join(errs...)
+		}, "reaches only to entry 40", ""},
+		{"stable store", func(_ *testing.T, dir string) error {
+			return patch(filepath.Join(dir, StableFile), func(b []byte) []byte {
+				for i := range b {
+					b[i] ^= 0xff
+				}
+				return b
+			})
+		}, StableFile, ""},
+		{"nothing there", func(_ *testing.T, dir string) error {
+			return errors.Join(os.RemoveAll(filepath.Join(dir, LogDir)), os.RemoveAll(filepath.Join(dir, SnapshotDir)),
+				os.Remove(filepath.Join(dir, StableFile)))
+		}, "", "no raft log"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			dir := dataDir(t)
+			if err := tt.damage(t, dir); err != nil {
+				t.Fatal(err)
+			}
+			r := verify(t, dir)
+			problems, notes := strings.Join(r.Problems, "\n"), strings.Join(r.Notes, "\n")
+			if r.OK() != (tt.problem == "") || !strings.Contains(problems, tt.problem) || !strings.Contains(notes, tt.note) {
+				t.Errorf("got problems %q, notes %q; want one with %q, one with %q", problems, notes, tt.problem, tt.note)
+			}
+		})
+	}
+}
+
+func TestVerifyBesideARunningNode(t *testing.T) {
+	dir := dataDir(t)
+	openStable(t, filepath.Join(dir, StableFile))
+	openLog(t, filepath.Join(dir, LogDir), LogOptions{})
+	r := verify(t, dir)
+	if !r.OK() || !r.Stable.Locked || r.Log.Last != 60 {
+		t.Errorf("got %+v, want no problem, and a stable store that is locked", r)
+	}
+}
+
+func TestScan(t *testing.T) {
+	dir := filepath.Join(dataDir(t), LogDir)
+	paths := segmentPaths(t, dir)
+	if err := patch(paths[len(paths)-1], func(b []byte) []byte { return append(b, 0xc8) }); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct{ from, to, first, last uint64 }{
+		{0, 0, 1, 60}, {1, 60, 1, 60}, {17, 17, 17, 17}, {55, 99, 55, 60}, {33, 0, 33, 60}, {61, 0, 0, 0}, {0, 3, 1, 3},
+	} {
+		t.Run(fmt.Sprintf("%d to %d", tt.from, tt.to), func(t *testing.T) {
+			next := tt.first
+			err := Scan(dir, tt.from, tt.to, func(e *raft.Log) error {
+				if err := sameEntry(e, entry(next, 2, 200)); err != nil {
+					t.Error(err)
+				}
+				next++
+				return nil
+			})
+			if last := max(next, 1) - 1; err != nil || last != tt.last {
+				t.Errorf("the scan ends at %d with %v, want %d", last, err, tt.last)
+			}
+		})
+	}
+	stop := errors.New("enough")
+	if err := Scan(dir, 1, 0, func(*raft.Log) error { return stop }); !errors.Is(err, stop) {
+		t.Errorf("got %v, want the visitor's error", err)
+	}
+	if err := patch(paths[1], func(b []byte) []byte { b[100] ^= 1; return b }); err != nil {
+		t.Fatal(err)
+	}
+	if err := Scan(dir, 1, 0, ignore); !errors.Is(err, ErrCorrupt) {
+		t.Errorf("got %v, want ErrCorrupt", err)
+	}
+}
