@@ -3,6 +3,7 @@ package workload_test
 import (
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -27,9 +28,7 @@ func answering(t *testing.T, status int, header http.Header, body string) (*work
 			t.Error(err)
 		}
 		asked = append(asked, strings.TrimPrefix(r.Header.Get("X-Amz-Target"), "AmazonSQS.")+" "+string(b))
-		for name, values := range header {
-			w.Header()[name] = values
-		}
+		maps.Copy(w.Header(), header)
 		w.WriteHeader(status)
 		fmt.Fprint(w, body)
 	}))

@@ -1,0 +1,180 @@
+package jepsen_test
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"holdfast.internal/jepsen/fault"
+	"holdfast.internal/jepsen/history"
+	"holdfast.internal/jepsen/workload"
+)
+
+// fill sends messages and returns their bodies.
+func fill(t *testing.T, c *workload.Client, q workload.Queue, count int) map[string]bool {
+	t.Helper()
+	bodies := map[string]bool{}
+	for i := range count {
+		body := history.Body(history.Name{Run: "f", Process: c.Process, Counter: i}, 2000)
+		send(t, c, q, body)
+		bodies[body] = true
+	}
+	return bodies
+}
+
+// expectAll receives until every body was seen once.
+func expectAll(t *testing.T, c *workload.Client, q workload.Queue, bodies map[string]bool) {
+	t.Helper()
+	seen := map[string]bool{}
+	for len(seen) < len(bodies) {
+		o := succeed(t, c.Receive(t.Context(), q, 10, history.QueueDefault, 0))
+		if len(o.Messages) == 0 {
+			t.Fatalf("found %d messages, want %d", len(seen), len(bodies))
+		}
+		for _, m := range o.Messages {
+			if !bodies[m.Body] || seen[m.Body] {
+				t.Fatalf("got a message that was not sent, or twice: %+v", m)
+			}
+			seen[m.Body] = true
+		}
+	}
+	receive(t, c, q, 0, 0)
+}
+
+func newestSegment(t *testing.T, n *fault.Node) (path string, size int64) {
+	t.Helper()
+	path, err := fault.NewestFile(filepath.Join(n.DataDir(), "wal"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path, info.Size()
+}
+
+// expectRefusal starts the node, which must refuse with the exit code of corrupt
+// data, name the file and say what to do.
+func expectRefusal(t *testing.T, n *fault.Node, path string) {
+	t.Helper()
+	before := len(n.Output())
+	if err := n.Launch(t.Context()); !errors.Is(err, fault.ErrEnded) {
+		t.Fatalf("got %v, want a refusal to start", err)
+	}
+	code, err := n.Wait(t.Context())
+	if err != nil || code != 3 {
+		t.Errorf("exit code %d %v, want 3", code, err)
+	}
+	output := n.Output()[before:]
+	for _, want := range []string{filepath.Base(path), "corrupt", "wipe its data directory"} {
+		if !strings.Contains(output, want) {
+			t.Errorf("the refusal does not say %q:\n%s", want, output)
+		}
+	}
+}
+
+// A flipped bit before intact records may be in what was acknowledged: nothing
+// but a refusal is right.
+func TestCorruptedDataRefused(t *testing.T) {
+	node := startNode(t)
+	client := newClient(t, node)
+	q := createQueue(t, client, "q", "300")
+	bodies := fill(t, client, q, 50)
+	stop(t, node)
+	path, size := newestSegment(t, node)
+	if size < 50*2000 {
+		t.Fatalf("%s has %d bytes: not the log of 50 messages", path, size)
+	}
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	random := rand.New(rand.NewPCG(seed, 0))
+	for range 5 {
+		offset, bit := size/4+random.Int64N(size/2), uint(random.IntN(8))
+		if err := fault.FlipBit(path, offset, bit); err != nil {
+			t.Fatal(err)
+		}
+		t.Logf("bit %d of byte %d of %d", bit, offset, size)
+		expectRefusal(t, node, path)
+		if err := fault.FlipBit(path, offset, bit); err != nil {
+			t.Fatal(err)
+		}
+	}
+	restart(t, node) // the refusals changed nothing
+	expectAll(t, client, q, bodies)
+}
+
+// What a power failure leaves of a write that was not acknowledged is cut off.
+// The last message of this test plays that write: its record is torn in several
+// ways.
+func TestTornTailIsRepaired(t *testing.T) {
+	node := startNode(t)
+	client := newClient(t, node)
+	q := createQueue(t, client, "q", "300")
+	bodies := fill(t, client, q, 20)
+	_, whole := newestSegment(t, node)
+	send(t, client, q, history.Body(history.Name{Run: "torn"}, 3000))
+	kill(t, node, client.Recorder)
+	path, size := newestSegment(t, node)
+	log, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	half := (whole + size) / 2
+	zeros := make([]byte, 4096)
+	tests := []struct {
+		name string
+		log  []byte
+	}{
+		{"one byte", log[:whole+1]},
+		{"ten bytes", log[:whole+10]},
+		{"half a record", log[:half]},
+		{"a record without its last byte", log[:size-1]},
+		{"half a record, then zeros", slices.Concat(log[:half], zeros[:size-half])},
+		{"zeros", slices.Concat(log[:whole], zeros)},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			if err := os.WriteFile(path, test.log, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			restart(t, node)
+			if c := succeed(t, client.Count(t.Context(), q)); c.Visible != len(bodies) {
+				t.Errorf("%d visible, want %d", c.Visible, len(bodies))
+			}
+			kill(t, node, client.Recorder)
+		})
+	}
+	restart(t, node)
+	expectAll(t, client, q, bodies)
+}
+
+// Two processes on one data folder would ruin it.
+func TestSecondProcessOnSameData(t *testing.T) {
+	node := startNode(t)
+	client := newClient(t, node)
+	q := createQueue(t, client, "q", "300")
+	send(t, client, q, "before")
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	second, err := fault.Start(ctx, fault.Options{Binary: binary, DataDir: node.DataDir()})
+	if err == nil {
+		_ = second.Kill()
+	}
+	if !errors.Is(err, fault.ErrEnded) || !strings.Contains(err.Error(), "another process uses this data directory") {
+		t.Errorf("got %v, want a refusal that says why", err)
+	}
+	send(t, client, q, "after")
+	receive(t, client, q, 2, 0)
+	stop(t, node)
+	restart(t, node)
+	if c := succeed(t, client.Count(t.Context(), q)); c.InFlight != 2 {
+		t.Errorf("%d in flight, want 2", c.InFlight)
+	}
+}
