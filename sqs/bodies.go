@@ -34,18 +34,14 @@ func (f *Frozen) Bodies() iter.Seq2[uint64, uint64] {
 	}
 }
 
-// bodies returns a series for each list, and one for all records.
+// bodies returns the series of all lists, and one of all records.
 func (f *Frozen) bodies() []series {
 	var all []series
 	var single []uint64
 	for i := range f.queues {
 		q := &f.queues[i]
 		for j := range q.lists {
-			c := cursor{list: &q.lists[j]}
-			all = append(all, series{next: func() (numbers, bool) {
-				r, ok := c.next()
-				return numbers{first: r.body, count: uint64(r.count)}, ok
-			}})
+			all = appendBodies(all, &q.lists[j])
 		}
 		for _, p := range q.pages {
 			for k := range p {
@@ -57,6 +53,38 @@ func (f *Frozen) bodies() []series {
 	}
 	slices.Sort(single)
 	return append(all, singles(single))
+}
+
+// appendBodies appends the series of a list: one, as long as the numbers of
+// bodies rise with those of messages, and a new one where they fall.
+func appendBodies(all []series, l *list) []series {
+	c := cursor{list: l}
+	from, runs, last := c, 0, uint64(0)
+	for {
+		before := c
+		r, ok := c.next()
+		if runs > 0 && (!ok || r.body < last) {
+			all = append(all, bodySeries(from, runs))
+			from, runs = before, 0
+		}
+		if !ok {
+			return all
+		}
+		runs++
+		last = r.body
+	}
+}
+
+// bodySeries is the series of a number of runs.
+func bodySeries(c cursor, runs int) series {
+	return series{next: func() (numbers, bool) {
+		if runs == 0 {
+			return numbers{}, false
+		}
+		runs--
+		r, ok := c.next()
+		return numbers{first: r.body, count: uint64(r.count)}, ok
+	}}
 }
 
 // singles is the series of the numbers in an ascending list.

@@ -1,6 +1,7 @@
 package sqs_test
 
 import (
+	"bytes"
 	"cmp"
 	"flag"
 	"fmt"
@@ -35,12 +36,7 @@ func TestModel(t *testing.T) {
 
 func playModel(t *testing.T, seed uint64, commands int) {
 	t.Helper()
-	g := &generator{
-		Rand:  rand.New(rand.NewPCG(seed, 0)),
-		model: &model{},
-		state: sqs.New(),
-		at:    sqs.Moment{Now: scriptStart, NextBody: 1, Rules: sqs.Rules{InFlightLimit: 50, PurgeWait: time.Minute}},
-	}
+	g := newGenerator(seed)
 	for i := range commands {
 		if problem := g.step(t); problem != "" {
 			t.Fatalf("command %d of seed %d (repeat with -model.seed=%d -model.commands=%d): %s", i, seed, seed, i+1, problem)
@@ -359,32 +355,43 @@ type generator struct {
 	*rand.Rand
 	model    *model
 	state    *sqs.State
+	twin     *sqs.State // was thawed from the state some commands ago, and must stay equal
 	at       sqs.Moment
 	receipts [4][]sqs.Receipt // that were given out, by queue
 	steps    int
+}
+
+func newGenerator(seed uint64) *generator {
+	return &generator{
+		Rand:  rand.New(rand.NewPCG(seed, 0)),
+		model: &model{reserved: map[string]sqs.Time{}},
+		state: sqs.New(),
+		twin:  sqs.New(),
+		at:    sqs.Moment{Now: scriptStart, NextBody: 1, Rules: sqs.Rules{InFlightLimit: 50, PurgeWait: time.Minute}},
+	}
 }
 
 var modelQueues = []string{"a", "b", "c", "d"}
 
 func (g *generator) step(t *testing.T) string {
 	t.Helper()
-	if g.model.reserved == nil {
-		g.model.reserved = map[string]sqs.Time{}
-	}
 	g.steps++
 	g.passTime()
 	if g.steps%1000 == 0 {
-		g.state = thaw(t, g.state)
-		if problem := g.compareBodies(); problem != "" {
+		if problem := g.changeTwin(t); problem != "" {
 			return problem
 		}
 	}
 	if g.IntN(50) == 0 {
 		g.state.Pulse(g.at)
+		g.twin.Pulse(g.at)
 	}
 	c := g.command()
 	before := g.outlook()
 	result, events, err := g.state.Apply(g.at, c)
+	if other, _, _ := g.twin.Apply(g.at, c); !reflect.DeepEqual(other, result) {
+		return fmt.Sprintf("%T%+v: the thawed twin answers %+v, not %+v", c, c, other, result)
+	}
 	wanted, refusal := g.model.apply(g.at, c)
 	g.model.expire(g.at.Now) // a lower retention, or a move to a queue of a lower one
 	if problem := compareAnswers(c, result, wanted, err, refusal); problem != "" {
@@ -429,7 +436,22 @@ func (g *generator) passTime() {
 		g.at.Rules.InFlightLimit = 1 + g.IntN(60)
 		g.at.Rules.DeleteWait = time.Duration(g.IntN(2)) * time.Minute
 		g.state.Pulse(g.at)
+		g.twin.Pulse(g.at)
 	}
+}
+
+// changeTwin compares the twin with the state, goes on with the twin, and makes
+// another one.
+func (g *generator) changeTwin(t *testing.T) string {
+	t.Helper()
+	if problem := g.compareBodies(); problem != "" {
+		return problem
+	}
+	if got, want := g.twin.Freeze().AppendTo(nil), g.state.Freeze().AppendTo(nil); !bytes.Equal(got, want) {
+		return fmt.Sprintf("the thawed twin has become another\n got %x\nwant %x", got, want)
+	}
+	g.state, g.twin = g.twin, thaw(t, g.state)
+	return ""
 }
 
 func (g *generator) command() sqs.Command {
@@ -621,6 +643,7 @@ func (g *generator) compareNext() string {
 // everything that expired was dropped.
 func (g *generator) compareBodies() string {
 	g.state.Pulse(g.at)
+	g.twin.Pulse(g.at)
 	g.model.expire(g.at.Now)
 	var want, got []uint64
 	for _, q := range g.model.queues {

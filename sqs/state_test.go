@@ -57,6 +57,7 @@ func key(name string) sqs.QueueKey { return sqs.QueueKey{Account: account, Name:
 //	rules inflight=N purge=D delete=D
 //	pulse, damage QUEUE, census, totals, bodies
 //	available QUEUE, next QUEUE      what long polls ask
+//	repeat n=N COMMAND …             shows the last answer
 //	thaw                             goes on with the state after Freeze and Thaw
 func (s *script) play(t *testing.T, d *datadriven.TestData) string {
 	t.Helper()
@@ -73,6 +74,8 @@ func (s *script) play(t *testing.T, d *datadriven.TestData) string {
 		events := s.state.Pulse(s.at)
 		at, ok := s.state.NextPulse()
 		return showEvents(events) + fmt.Sprintf("next: %s\n", maybe(at, ok))
+	case "repeat":
+		return s.repeat(t, *d)
 	case "damage":
 		s.state.Damage(queueArg(d))
 		return ""
@@ -103,6 +106,17 @@ func (s *script) play(t *testing.T, d *datadriven.TestData) string {
 	c := s.command(t, d)
 	result, events, err := s.state.Apply(s.at, c)
 	return s.answer(t, c, result, err) + showEvents(events)
+}
+
+func (s *script) repeat(t *testing.T, d datadriven.TestData) (answer string) {
+	t.Helper()
+	var n int
+	d.ScanArgs(t, "n", &n)
+	d.Cmd, d.CmdArgs = d.CmdArgs[1].Key, d.CmdArgs[2:]
+	for range n {
+		answer = s.play(t, &d)
+	}
+	return answer
 }
 
 // thaw returns the state after a round trip, and checks that its encoding is

@@ -74,6 +74,16 @@ func (d *decoder) change(before uint64) uint64 {
 	return before + uint64(v)
 }
 
+// body reads the number of a body.
+func (d *decoder) body(before uint64) uint64 {
+	n := d.change(before)
+	if n > math.MaxUint64/2 {
+		d.fail("bad body number")
+		return 0
+	}
+	return n
+}
+
 func (d *decoder) time() Time { return Time(d.number(maxTime)) }
 
 // count reads how many things follow, each of at least one byte.
@@ -212,11 +222,11 @@ func decodeNames[K comparable](d *decoder, next func() K, less func(a, b K) bool
 func (d *decoder) list(now Time, lastSequence uint64) list {
 	l := list{window: d.time()}
 	ready := d.number(math.MaxUint64)
-	var last, end run // the run before, and what would continue it
+	var end run // what would continue the run before
 	for n := d.count(); n > 0 && d.err == nil; n-- {
 		r := run{
 			sequence: end.sequence + d.number(lastSequence-min(lastSequence, end.sequence)),
-			body:     d.change(end.body),
+			body:     d.body(end.body),
 			sentAt:   end.sentAt + Time(d.number(uint64(now-end.sentAt))),
 			count:    uint32(d.number(maxRun)),
 		}
@@ -224,12 +234,7 @@ func (d *decoder) list(now Time, lastSequence uint64) list {
 			d.fail("run without end or beginning")
 			break
 		}
-		if r.body < last.body || r.body > math.MaxUint64/2 {
-			d.fail("bodies are not in order")
-			break
-		}
 		l.push(r)
-		last = r
 		end = run{sequence: r.sequence + uint64(r.count), body: r.body + uint64(r.count), sentAt: r.sentAt}
 	}
 	if d.err == nil && !l.resume(ready) {
@@ -243,7 +248,7 @@ func (d *decoder) records(m *messages, groups []string, sources []QueueKey, now 
 	for n := d.count(); n > 0 && d.err == nil; n-- {
 		r := record{
 			sequence: last.sequence + d.number(lastSequence-last.sequence),
-			body:     d.change(last.body),
+			body:     d.body(last.body),
 			sentAt:   Time(d.change(uint64(last.sentAt))),
 		}
 		for _, t := range []*Time{&r.movedAt, &r.visibleAt, &r.firstReceivedAt} {
@@ -253,7 +258,7 @@ func (d *decoder) records(m *messages, groups []string, sources []QueueKey, now 
 		r.carried = uint32(d.number(math.MaxUint32))
 		group := d.number(uint64(len(groups) - 1))
 		source := d.number(uint64(len(sources) - 1))
-		if r.sequence == last.sequence || r.body > math.MaxUint64/2 || r.sentAt < 0 || r.sentAt > now {
+		if r.sequence == last.sequence || r.sentAt < 0 || r.sentAt > now {
 			d.fail("record that cannot be")
 		}
 		if d.err != nil {

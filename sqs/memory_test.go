@@ -1,0 +1,87 @@
+package sqs_test
+
+import (
+	"fmt"
+	"runtime"
+	"testing"
+	"time"
+
+	"holdfast.internal/sqs"
+)
+
+// TestMemory holds the index to what the design allows for it, in bytes of heap
+// for each message or queue (promise G7). The figures are in DESIGN.md.
+func TestMemory(t *testing.T) {
+	const messages = 200_000
+	for _, test := range []struct {
+		name string
+		most float64 // bytes each
+		each int
+		fill func(p *player)
+	}{
+		{"flood of 30 a millisecond", 2, messages, func(p *player) { p.flood(messages, 30) }},
+		{"one at a time", 40, messages, func(p *player) { p.flood(messages, 1) }},
+		{"one at a time, delayed", 40, messages, func(p *player) {
+			p.do(sqs.SetQueueAttributes{Queue: key("q"), Attributes: []sqs.Attribute{attribute(t, sqs.DelaySeconds, "900")}})
+			p.flood(messages, 1)
+		}},
+		{"received", 64 + 20, messages, func(p *player) {
+			p.flood(messages, 10)
+			p.receive(messages, time.Hour)
+		}},
+		{"received and back", 64 + 20, messages, func(p *player) {
+			p.flood(messages, 10)
+			p.receive(messages, time.Second)
+			p.at.Now = p.at.Now.Add(time.Hour)
+			p.receive(messages*2, 0) // the steps of 1,000 each end the leases
+		}},
+		{"one of a group", 350, messages / 10, func(p *player) {
+			for i := range messages / 10 {
+				p.do(sqs.SendMessageBatch{Queue: key("q"), Entries: []sqs.SendEntry{{GroupID: fmt.Sprint(i)}}})
+			}
+		}},
+		{"empty queue", 1024, 10_000, func(p *player) { p.queues(10_000, 0) }},
+		{"queue of three messages", 1536, 10_000, func(p *player) { p.queues(10_000, 3) }},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			p := newPlayer(t)
+			before := heapBytes()
+			test.fill(p)
+			each := float64(heapBytes()-before) / float64(test.each)
+			t.Logf("%.1f bytes each", each)
+			if each > test.most {
+				t.Errorf("got %.1f bytes each, want at most %.0f", each, test.most)
+			}
+			runtime.KeepAlive(p)
+		})
+	}
+}
+
+func heapBytes() int64 {
+	var m runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
+}
+
+// flood sends n messages one by one, so many in each millisecond.
+func (p *player) flood(n, each int) {
+	p.t.Helper()
+	for i := range n {
+		if i%each == 0 {
+			p.at.Now++
+		}
+		p.do(sqs.SendMessageBatch{Queue: key("q"), Entries: []sqs.SendEntry{{Size: 1, Delay: sqs.QueueDefault}}})
+	}
+}
+
+func (p *player) queues(n, messages int) {
+	p.t.Helper()
+	for i := range n {
+		q := key(fmt.Sprintf("queue-%d", i))
+		p.do(sqs.CreateQueue{Queue: q})
+		if messages > 0 {
+			p.do(sqs.SendMessageBatch{Queue: q, Entries: make([]sqs.SendEntry, messages)})
+		}
+	}
+}
