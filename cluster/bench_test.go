@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"log/slog"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -107,4 +108,12 @@ func cpuTime() time.Duration {
 		return 0
 	}
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+// BenchmarkClock is one reading of cluster time.
+func BenchmarkClock(b *testing.B) {
+	c := newClock(time.Now, newSteadyClock().elapsed, slog.New(slog.DiscardHandler))
+	for b.Loop() {
+		c.now()
+	}
 }

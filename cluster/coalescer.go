@@ -58,7 +58,7 @@ type coalescer struct {
 	now     func() sqs.Time
 	release func(held int64) // tells admission that so many bytes were answered
 
-	mu      sync.Mutex
+	mu       sync.Mutex
 	ready    sync.Cond // on mu; isReady
 	waiting  []*proposal
 	size     int // bytes of the commands that wait

@@ -70,7 +70,7 @@ func (c Config) withDefaults() (Config, error) {
 		c.Now = time.Now //nolint:forbidigo // the one place where the wall clock comes in
 	}
 	if c.Elapsed == nil {
-		c.Elapsed = bootTime
+		c.Elapsed = newSteadyClock().elapsed
 	}
 	if c.Fatal == nil {
 		c.Fatal = func(code int, err error) { panic(fmt.Sprintf("cluster: exit %d: %v", code, err)) }

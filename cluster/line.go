@@ -82,13 +82,15 @@ func (l *line) receive(ctx context.Context, c sqs.ReceiveMessage, wait time.Dura
 	w := l.pool.Get().(*waiter)
 	defer l.pool.Put(w)
 	entry := l.enter(w, c.Queue, wait)
-	c.Short = entry.wait <= 0
+	c.Short = entry.short
 	switch {
 	case entry.ask:
 		return l.propose(ctx, c)
-	case !entry.turn && c.Short:
-		return raftfsm.Outcome{}, nil
-	case !entry.turn && !l.await(ctx, w, alive):
+	case entry.parked:
+		if !l.await(ctx, w, alive) {
+			return raftfsm.Outcome{}, nil
+		}
+	case !entry.turn:
 		return raftfsm.Outcome{}, nil
 	}
 	for {
@@ -103,11 +105,13 @@ func (l *line) receive(ctx context.Context, c sqs.ReceiveMessage, wait time.Dura
 	}
 }
 
-// entrance is what a receiver finds when it comes to the line.
+// entrance is what becomes of a receiver that comes to the line. If all but
+// short is false, it is answered empty.
 type entrance struct {
-	wait time.Duration // the effective wait
-	ask  bool          // only the log can answer, and at once
-	turn bool          // it may propose at once
+	short  bool // the client does not wait
+	ask    bool // only the log can answer, and at once
+	turn   bool // it may propose at once
+	parked bool
 }
 
 // enter lets a receiver go at once, or parks it if it waits.
@@ -120,39 +124,34 @@ func (l *line) enter(w *waiter, key sqs.QueueKey, wait time.Duration) entrance {
 		limit += q.proposed + q.waiters.len
 	}
 	sight := l.look(key, limit)
-	if !sight.open {
-		return entrance{wait: wait, ask: true}
-	}
 	if wait < 0 {
 		wait = sight.wait
 	}
-	if l.draining {
-		wait = 0
+	short := wait == 0
+	if !sight.open {
+		return entrance{short: short, ask: true}
 	}
 	if q == nil {
 		q = &queueLine{key: key}
 		l.queues[key] = q
 	}
 	l.letGo(q, sight) // whoever stands here comes first
-	w.queue, w.turn = q, false
+	l.tickets++
+	w.queue, w.turn, w.ticket, w.end = q, false, l.tickets, l.elapsed()+wait
 	switch {
 	case q.waiters.len == 0 && sight.available > q.proposed:
 		q.proposed++
 		w.turn = true
-		l.tickets++
-		w.ticket, w.end = l.tickets, l.elapsed()+wait
-		return entrance{wait: wait, turn: true}
-	case wait <= 0 && sight.mayBeFull():
-		return entrance{wait: wait, ask: true}
-	case wait <= 0:
+		return entrance{short: short, turn: true}
+	case short && sight.mayBeFull():
+		return entrance{short: short, ask: true}
+	case short || l.draining:
 		q.empty++
-		return entrance{wait: wait}
+		return entrance{short: short}
 	}
-	l.tickets++
-	w.ticket, w.end = l.tickets, l.elapsed()+wait
 	l.park(w)
 	l.setAlarm(q, sight.next)
-	return entrance{wait: wait}
+	return entrance{parked: true}
 }
 
 // await returns true when it is w's turn, with w counted as proposed, and false
