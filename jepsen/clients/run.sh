@@ -39,7 +39,10 @@ npm_packages() {
 	(cd "$cache/javascript" && npm ci --silent --no-audit --no-fund)
 }
 
-maven() { mvn --quiet --batch-mode -Dmaven.repo.local="$cache/m2" -Dclients.dir="$cache/java" --file "$here/java/pom.xml" "$@"; }
+maven() {
+	mvn --quiet --batch-mode --log-file "$cache/maven.log" -Dmaven.repo.local="$cache/m2" -Dclients.dir="$cache/java" \
+		--file "$here/java/pom.xml" "$@" >/dev/null || { cat "$cache/maven.log" >&2; return 1; }
+}
 
 jars() {
 	rm -rf "$cache/java"
@@ -64,7 +67,7 @@ boto3-query() {
 javascript() {
 	install javascript "$here/javascript/package-lock.json" npm_packages
 	cp "$here/javascript/check.mjs" "$cache/javascript/" # beside its node_modules
-	node "$cache/javascript/check.mjs" "$endpoint"
+	AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED=true node "$cache/javascript/check.mjs" "$endpoint"
 }
 
 java() {

@@ -72,14 +72,17 @@ func (s *scene) recorded(name string, rename ...string) *golden {
 	return nil
 }
 
+// renamed copies a value with texts replaced in it.
 func renamed(value any, r *strings.Replacer) any {
 	switch value := value.(type) {
 	case string:
 		return r.Replace(value)
 	case []any:
+		copied := make([]any, len(value))
 		for i := range value {
-			value[i] = renamed(value[i], r)
+			copied[i] = renamed(value[i], r)
 		}
+		return copied
 	case map[string]any:
 		copied := map[string]any{}
 		for name := range value {
@@ -136,6 +139,9 @@ func (g *golden) same(step string, got any) {
 				g.Errorf("%s: the recording contradicts itself: %v", g.name, expected)
 			}
 			delete(expected, "message")
+			if g.wire == queryWire { // some tests of the Query protocol were recorded with a JSON client
+				delete(e, "QueryErrorCode")
+			}
 			if _, ok := e["Detail"]; !ok { // older recordings left it out
 				if given, ok := got.(map[string]any)["Error"].(map[string]any); ok {
 					delete(given, "Detail")

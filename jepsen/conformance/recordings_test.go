@@ -180,7 +180,7 @@ func TestRecordings(t *testing.T) {
 				g.is(step, s.call("CreateQueue", createMembers(s.name(), attribute[0], attribute[1])))
 			}
 		}},
-		{id: "test_non_existent_queue", play: nonExistentQueue},
+		{id: "test_non_existent_queue", only: jsonWire, play: nonExistentQueue},
 		{id: "test_send_message_via_queue_url_with_json_protocol", only: jsonWire, play: func(s *scene) {
 			g := s.recorded("test_send_message_via_queue_url_with_json_protocol")
 			q := s.queue()

@@ -36,11 +36,12 @@ check "visibility" "$(sqs get-queue-attributes --queue-url "$url" --attribute-na
 check "tag" "$(sqs list-queue-tags --queue-url "$url" --query Tags.team)" a
 
 # One message, with attributes of each kind.
-head -c 64 /dev/urandom >"$scratch/raw"
-raw=$(base64 -w0 "$scratch/raw")
+# The CLI takes the text of a BinaryValue for its bytes, and shows bytes in base64.
+text=$(head -c 48 /dev/urandom | base64 -w0)
+raw=$(printf %s "$text" | base64 -w0)
 cat >"$scratch/attributes" <<END
 {"foo.one": {"DataType": "String", "StringValue": "1"}, "foo.two": {"DataType": "Number", "StringValue": "2"},
- "raw": {"DataType": "Binary", "BinaryValue": "$raw"}}
+ "raw": {"DataType": "Binary", "BinaryValue": "$text"}}
 END
 id=$(sqs send-message --queue-url "$url" --message-body 'héllo <&>' --message-attributes "file://$scratch/attributes" --query MessageId)
 "$aws" --endpoint-url "$endpoint" --output json sqs receive-message --queue-url "$url" --visibility-timeout 0 \
@@ -78,7 +79,8 @@ sqs tag-queue --queue-url "$url" --tags stage=x
 sqs untag-queue --queue-url "$url" --tag-keys team
 check "tags" "$(sqs list-queue-tags --queue-url "$url" --query 'keys(Tags)')" stage
 for i in 1 2; do sqs create-queue --queue-name "$prefix-page-$i" >/dev/null; done
-check "pages" "$(sqs list-queues --queue-name-prefix "$prefix" --page-size 1 --query 'length(QueueUrls)' | tr '\n' ' ')" "3 "
+# In text form the CLI applies the query to each page.
+check "pages" "$(sqs list-queues --queue-name-prefix "$prefix" --page-size 1 --query 'length(QueueUrls)' | tr '\n' ' ')" "1 1 1 "
 sqs purge-queue --queue-url "$url"
 
 # Errors as the CLI shows them.
