@@ -14,7 +14,6 @@ const (
 	codeSerialization      sqs.Code = "SerializationException"
 	codeUnknownOperation   sqs.Code = "UnknownOperationException"
 	codeServiceUnavailable sqs.Code = "ServiceUnavailableException"
-	codeMalformedQuery     sqs.Code = "MalformedQueryString"
 	codeTooLarge           sqs.Code = "RequestEntityTooLargeException"
 	codeUnsupportedMedia   sqs.Code = "UnsupportedMediaTypeException"
 )
@@ -57,7 +56,6 @@ var errorShapes = map[sqs.Code]errorShape{
 	codeSerialization:                generic("SerializationException", "MalformedInput", 400),
 	codeUnknownOperation:             generic("UnknownOperationException", "InvalidAction", 400),
 	codeServiceUnavailable:           generic("ServiceUnavailableException", "ServiceUnavailable", 503),
-	codeMalformedQuery:               generic("MalformedQueryString", "MalformedQueryString", 404),
 	codeTooLarge:                     generic("RequestEntityTooLargeException", "RequestEntityTooLarge", 413),
 	codeUnsupportedMedia:             generic("UnsupportedMediaTypeException", "UnsupportedMediaType", 415),
 }

@@ -41,8 +41,8 @@ func readiness(ready bool, reasons []string) []byte {
 }
 
 func (s *Server) respondHealth(ctx *fasthttp.RequestCtx, status int, body []byte) {
+	s.setCommonHeaders(&ctx.Response.Header)
 	ctx.SetStatusCode(status)
 	ctx.SetContentType("application/json")
 	ctx.SetBody(body)
-	s.addHeaders(&ctx.Response.Header)
 }

@@ -63,6 +63,7 @@ var (
 // begin starts a request with what every answer needs.
 func (r *request) begin(ctx *fasthttp.RequestCtx) {
 	r.http = ctx
+	r.server.setCommonHeaders(&ctx.Response.Header)
 	r.settings = r.server.broker.Settings()
 	wire.AppendUUID(r.id[:0], r.server.config.NewID())
 	if r.server.config.Observe != nil {
@@ -119,11 +120,11 @@ func (r *request) readJSON() error {
 func (r *request) readQuery() error {
 	r.form.Reset()
 	if err := r.form.Add(r.http.URI().QueryString()); err != nil {
-		return malformedQuery(err)
+		return malformed(err)
 	}
 	if media := r.http.Request.Header.PeekCanonical(headerContentType); r.http.IsPost() && (len(media) == 0 || bytes.HasPrefix(media, formMedia)) {
 		if err := r.form.Add(r.http.PostBody()); err != nil {
-			return malformedQuery(err)
+			return malformed(err)
 		}
 	}
 	r.in = r.form.Root()
@@ -158,7 +159,7 @@ func (r *request) beginResponse() {
 func (r *request) finish() {
 	response := &r.http.Response
 	if r.out != nil {
-		response.SwapBody(r.endResponse())
+		setBody(response, r.endResponse())
 	}
 	h := &response.Header
 	if len(h.ContentType()) == 0 {
@@ -168,9 +169,7 @@ func (r *request) finish() {
 			h.SetContentType(awsquery.ContentType)
 		}
 	}
-	h.DisableNormalizing()
 	h.SetBytesV("x-amzn-RequestId", r.id[:])
-	r.server.addHeaders(h)
 	if r.index != 0 && response.StatusCode() < 500 {
 		var digits [20]byte
 		h.SetBytesV("x-holdfast-index", strconv.AppendUint(digits[:0], r.index, 10))
@@ -178,15 +177,17 @@ func (r *request) finish() {
 	r.observe(response.StatusCode())
 }
 
-// addHeaders adds what answers have that are not to a request of an action too.
-func (s *Server) addHeaders(h *fasthttp.ResponseHeader) {
-	h.SetBytesV("Date", s.dateText())
-	if s.config.NodeName != "" {
-		h.Set("x-holdfast-node", s.config.NodeName)
+// keptBuffer is the largest buffer, in bytes, that a connection keeps from one
+// request for the next.
+const keptBuffer = 64 << 10
+
+// setBody has buf sent. A large buffer is let go once it was sent.
+func setBody(response *fasthttp.Response, buf []byte) {
+	if cap(buf) > keptBuffer {
+		response.SetBodyRaw(buf)
+		return
 	}
-	if s.draining.Load() {
-		h.SetConnectionClose()
-	}
+	response.SwapBody(buf)
 }
 
 func (r *request) endResponse() []byte {
@@ -234,7 +235,7 @@ func (r *request) refuse(answer *sqs.Error, done outcome) {
 			Code: shape.query, Message: message, Sender: status < 500, RequestID: string(r.id[:]),
 		})
 	}
-	response.SwapBody(buf)
+	setBody(response, buf)
 	response.SetStatusCode(status)
 	if done != outcomeDecided {
 		response.Header.Set("x-holdfast-outcome", string(done))
@@ -269,15 +270,13 @@ func appendJSONError(buf []byte, shape errorShape, message string) []byte {
 	return append(buf, '}')
 }
 
-// malformedQuery is the answer to parameters that cannot be read.
-func malformedQuery(err error) *sqs.Error {
-	return &sqs.Error{Code: codeSerialization, Message: err.Error()}
-}
-
 // release drops everything that belongs to this call.
 func (r *request) release() {
 	r.document.Release()
 	r.form.Release()
+	if body := r.http.Request.SwapBody(nil); cap(body) <= keptBuffer {
+		r.http.Request.SwapBody(body)
+	}
 	r.http, r.in, r.out, r.action = nil, nil, nil, nil
 	r.name, r.caller, r.path, r.index = "", caller{}, sqs.QueueKey{}, 0
 	r.settings = raftfsm.Settings{}

@@ -31,12 +31,12 @@ var (
 // the request.
 type message struct {
 	content   sqs.Content
-	delay     int64 // seconds
-	delayed   bool  // a delay was given
-	grouped   bool  // a group id was given
-	named     bool  // a deduplication id was given
-	lists     bool  // an attribute was given a list
-	ambiguous string
+	delay     int64  // seconds
+	delayed   bool   // a delay was given
+	grouped   bool   // a group id was given
+	named     bool   // a deduplication id was given
+	lists     bool   // an attribute was given a list
+	ambiguous string // an attribute that was given both a text and bytes
 	system    []sqs.MessageAttribute
 	systemMD5 [16]byte
 }
@@ -98,11 +98,11 @@ func (m *message) validateContent() *sqs.Error {
 	if m.lists {
 		return &sqs.Error{Code: sqs.UnsupportedOperation, Message: "Message attribute list values in SendMessage operation are not supported."}
 	}
-	if err := sqs.ValidateMessageAttributes(m.content.Attributes); err != nil {
-		return err
-	}
 	if m.ambiguous != "" {
 		return sqs.Invalidf("Message (user) attribute '%s' must have a single value.", m.ambiguous)
+	}
+	if err := sqs.ValidateMessageAttributes(m.content.Attributes); err != nil {
+		return err
 	}
 	return m.validateSystem()
 }

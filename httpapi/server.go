@@ -1,14 +1,17 @@
 package httpapi
 
 import (
+	"bufio"
 	"context"
 	"crypto/tls"
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
 	"net"
+	"net/http"
 	"net/netip"
 	"runtime/debug"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -124,7 +127,7 @@ type Server struct {
 	connections connections
 	draining    atomic.Bool
 	certificate atomic.Pointer[tls.Certificate]
-	date        atomic.Pointer[httpDate]
+	common      atomic.Pointer[commonHeaders]
 }
 
 // New returns a server in front of broker. It fails only if the certificate
@@ -251,23 +254,42 @@ func (s *Server) run(r *request) {
 	}
 }
 
-// httpDate is a second of cluster time in the form of a Date header.
-type httpDate struct {
+// commonHeaders are those that every answer of a second has.
+type commonHeaders struct {
 	second sqs.Time
-	text   []byte
+	header fasthttp.ResponseHeader
 }
 
-// dateText returns the value of the Date header: cluster time, since clients
-// correct their clocks by it when they sign.
-func (s *Server) dateText() []byte {
+// setCommonHeaders begins the head of a response. Its Date is cluster time,
+// since clients correct their clocks by it when they sign.
+func (s *Server) setCommonHeaders(h *fasthttp.ResponseHeader) {
 	second := s.broker.Now() / 1000
-	if d := s.date.Load(); d != nil && d.second == second {
-		return d.text
+	common := s.common.Load()
+	if common == nil || common.second != second {
+		common = s.newCommonHeaders(second, h)
+		s.common.Store(common)
 	}
-	at := time.Unix(int64(second), 0).UTC()
-	d := &httpDate{second: second, text: []byte(at.Format("Mon, 02 Jan 2006 15:04:05 GMT"))}
-	s.date.Store(d)
-	return d.text
+	common.header.CopyTo(h)
+	if s.draining.Load() {
+		h.SetConnectionClose()
+	}
+}
+
+// newCommonHeaders makes the headers of a second, with the options of h. The
+// library sets a Date of its own and refuses any other, but for one in a head
+// that it has read.
+func (s *Server) newCommonHeaders(second sqs.Time, h *fasthttp.ResponseHeader) *commonHeaders {
+	c := &commonHeaders{second: second}
+	h.CopyTo(&c.header)
+	c.header.DisableNormalizing()
+	text := "HTTP/1.1 200 OK\r\nContent-Length: 0\r\nDate: " + time.Unix(int64(second), 0).UTC().Format(http.TimeFormat) + "\r\n\r\n"
+	if err := c.header.Read(bufio.NewReader(strings.NewReader(text))); err != nil {
+		panic("httpapi: read common headers: " + err.Error())
+	}
+	if s.config.NodeName != "" {
+		c.header.Set("x-holdfast-node", s.config.NodeName)
+	}
+	return c
 }
 
 // serverLog passes on what the HTTP server has to say: connections that broke.

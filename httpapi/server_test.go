@@ -29,6 +29,12 @@ type endpoint struct {
 
 func serve(t testing.TB, broker *stateBroker, c httpapi.Config) *endpoint {
 	t.Helper()
+	return serveBroker(t, broker, broker, c)
+}
+
+// serveBroker is serve with a broker around the one that holds the state.
+func serveBroker(t testing.TB, state *stateBroker, broker httpapi.Broker, c httpapi.Config) *endpoint {
+	t.Helper()
 	if c.NewID == nil {
 		c.NewID = countedIDs()
 	}
@@ -42,7 +48,7 @@ func serve(t testing.TB, broker *stateBroker, c httpapi.Config) *endpoint {
 	}
 	done := make(chan error, 1)
 	go func() { done <- server.Serve(ln) }()
-	e := &endpoint{t: t, broker: broker, server: server, addr: ln.Addr().String()}
+	e := &endpoint{t: t, broker: state, server: server, addr: ln.Addr().String()}
 	e.client = &fasthttp.HostClient{Addr: e.addr, DisableHeaderNamesNormalizing: true, DisablePathNormalizing: true}
 	t.Cleanup(func() {
 		e.client.CloseIdleConnections()
@@ -76,6 +82,7 @@ func (e *endpoint) do(method, target string, body []byte, headers ...string) res
 	req.SetBody(body)
 	for i := 0; i < len(headers); i += 2 {
 		req.Header.Set(headers[i], headers[i+1])
+		req.UseHostHeader = req.UseHostHeader || headers[i] == "Host"
 	}
 	if err := e.client.Do(req, resp); err != nil {
 		e.t.Fatal(err)

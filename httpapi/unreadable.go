@@ -23,11 +23,17 @@ func (s *Server) handleUnreadable(ctx *fasthttp.RequestCtx, err error) {
 		s.requests.Put(r)
 		return
 	case errors.As(err, &small):
-		ctx.Error("the head of the request is too large", fasthttp.StatusRequestHeaderFieldsTooLarge)
+		s.respondPlain(ctx, fasthttp.StatusRequestHeaderFieldsTooLarge, "the head of the request is too large")
 	case errors.As(err, &timeout) && timeout.Timeout():
-		ctx.Error("the request took too long", fasthttp.StatusRequestTimeout)
+		s.respondPlain(ctx, fasthttp.StatusRequestTimeout, "the request took too long")
 	default:
-		ctx.Error("the request is not valid HTTP", fasthttp.StatusBadRequest)
+		s.respondPlain(ctx, fasthttp.StatusBadRequest, "the request is not valid HTTP")
 	}
-	s.addHeaders(&ctx.Response.Header)
+}
+
+func (s *Server) respondPlain(ctx *fasthttp.RequestCtx, status int, text string) {
+	s.setCommonHeaders(&ctx.Response.Header)
+	ctx.SetStatusCode(status)
+	ctx.SetContentType("text/plain; charset=utf-8")
+	ctx.SetBodyString(text)
 }

@@ -135,8 +135,15 @@ func CanonicalValue(name AttributeName, value string) (string, *Error) {
 		}
 		return "", InvalidValue(name)
 	}
+	if len(value) > maxTextValue || !ValidText([]byte(value)) {
+		return "", InvalidValue(name)
+	}
 	return value, nil
 }
+
+// maxTextValue is the longest value of a textAttribute, in bytes: that of a KMS
+// key's identifier (KMS API reference, DescribeKey).
+const maxTextValue = 2048
 
 // canonicalNumber allows digits only: no sign, no space, no point.
 func canonicalNumber(rule attributeRule, value string) (string, *Error) {

@@ -1,9 +1,11 @@
 package awsjson
 
 import (
+	"bytes"
 	"encoding/base64"
 	"encoding/hex"
 	"strconv"
+	"strings"
 	"unicode/utf8"
 
 	"holdfast.internal/httpapi/wire"
@@ -64,7 +66,7 @@ func (w *Writer) Text(name, value string) {
 // Bytes implements wire.Output.
 func (w *Writer) Bytes(name string, text []byte) {
 	w.name(name)
-	w.buf = AppendString(w.buf, text)
+	w.buf = appendBytes(w.buf, text)
 }
 
 // Int implements wire.Output.
@@ -167,35 +169,37 @@ func (w *Writer) key(key string) {
 }
 
 // AppendString appends s as a JSON string. What is not UTF-8 becomes U+FFFD.
-func AppendString[T string | []byte](dst []byte, s T) []byte {
+func AppendString(dst []byte, s string) []byte {
+	if !utf8.ValidString(s) {
+		s = strings.ToValidUTF8(s, "\uFFFD")
+	}
 	dst = append(dst, '"')
 	from := 0
-	for i := 0; i < len(s); {
-		c := s[i]
-		if c >= utf8.RuneSelf {
-			r, size := decodeRune(s[i:])
-			if r == utf8.RuneError && size == 1 {
-				dst = append(append(dst, s[from:i]...), "\uFFFD"...)
-				from = i + 1
-			}
-			i += size
-			continue
+	for i := 0; i < len(s); i++ {
+		if c := s[i]; c == '"' || c == '\\' || c < ' ' {
+			dst = appendEscape(append(dst, s[from:i]...), c)
+			from = i + 1
 		}
-		if c != '"' && c != '\\' && c >= ' ' {
-			i++
-			continue
-		}
-		dst = append(dst, s[from:i]...)
-		dst = appendEscape(dst, c)
-		i++
-		from = i
 	}
 	return append(append(dst, s[from:]...), '"')
 }
 
-func decodeRune[T string | []byte](s T) (rune, int) {
-	var head [utf8.UTFMax]byte
-	return utf8.DecodeRune(head[:copy(head[:], s)])
+// appendBytes is AppendString for long texts, which it looks at eight bytes at
+// a time.
+func appendBytes(dst, s []byte) []byte {
+	if !utf8.Valid(s) {
+		s = bytes.ToValidUTF8(s, []byte("\uFFFD"))
+	}
+	dst = append(dst, '"')
+	for {
+		n := plainLength(s)
+		dst = append(dst, s[:n]...)
+		if n == len(s) {
+			return append(dst, '"')
+		}
+		dst = appendEscape(dst, s[n])
+		s = s[n+1:]
+	}
 }
 
 func appendEscape(dst []byte, c byte) []byte {

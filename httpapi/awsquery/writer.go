@@ -1,9 +1,12 @@
 package awsquery
 
 import (
+	"bytes"
 	"encoding/base64"
+	"encoding/binary"
 	"encoding/hex"
 	"strconv"
+	"strings"
 	"unicode/utf8"
 
 	"holdfast.internal/httpapi/wire"
@@ -88,7 +91,7 @@ func (w *Writer) Text(name, value string) {
 // Bytes implements wire.Output.
 func (w *Writer) Bytes(name string, text []byte) {
 	w.open(name)
-	w.buf = AppendText(w.buf, text)
+	w.buf = appendBytes(w.buf, text)
 	w.close(name)
 }
 
@@ -182,48 +185,99 @@ func (w *Writer) CloseMap(wire.Map) {}
 // escaped, since a parser would make a line feed of it and the MD5 of the body
 // would not fit (AWS recording test_message_with_carriage_return). What no XML
 // document may hold, not even escaped, becomes U+FFFD.
-func AppendText[T string | []byte](dst []byte, s T) []byte {
+func AppendText(dst []byte, s string) []byte {
+	if !utf8.ValidString(s) {
+		s = strings.ToValidUTF8(s, "\uFFFD")
+	}
 	from := 0
-	for i := 0; i < len(s); {
-		c := s[i]
-		size := 1
-		escape := ""
-		switch {
-		case c >= utf8.RuneSelf:
-			var head [utf8.UTFMax]byte
-			var r rune
-			r, size = utf8.DecodeRune(head[:copy(head[:], s[i:])])
-			if r == utf8.RuneError && size == 1 || r == 0xFFFE || r == 0xFFFF {
-				escape = "\uFFFD"
-			}
-		case plain[c]:
-		case c == '&':
-			escape = "&amp;"
-		case c == '<':
-			escape = "&lt;"
-		case c == '>':
-			escape = "&gt;"
-		case c == '"':
-			escape = "&quot;"
-		case c == '\r':
-			escape = "&#xD;"
-		default:
-			escape = "\uFFFD"
+	for i := 0; i < len(s); i++ {
+		if !special[s[i]] {
+			continue
 		}
-		if escape != "" {
-			dst = append(append(dst, s[from:i]...), escape...)
-			from = i + size
-		}
-		i += size
+		escape, size := escapeOf(s[i:])
+		dst = append(append(dst, s[from:i]...), escape...)
+		i += size - 1
+		from = i + 1
 	}
 	return append(dst, s[from:]...)
 }
 
-// plain has the ASCII characters that stand for themselves.
-var plain = func() (table [utf8.RuneSelf]bool) {
-	for c := byte(' '); c < utf8.RuneSelf; c++ {
-		table[c] = c != '&' && c != '<' && c != '>' && c != '"'
+// appendBytes is AppendText for long texts, which it looks at eight bytes at a
+// time.
+func appendBytes(dst, s []byte) []byte {
+	if !utf8.Valid(s) {
+		s = bytes.ToValidUTF8(s, []byte("\uFFFD"))
 	}
-	table['\t'], table['\n'] = true, true
+	for {
+		n := plainLength(s)
+		dst = append(dst, s[:n]...)
+		if n == len(s) {
+			return dst
+		}
+		escape, size := escapeOf(s[n:])
+		dst = append(dst, escape...)
+		s = s[n+size:]
+	}
+}
+
+// plainLength returns how many bytes of s stand for themselves.
+func plainLength(s []byte) int {
+	n := 0
+	for n < len(s) {
+		if len(s)-n >= 8 && plainWord(binary.LittleEndian.Uint64(s[n:])) {
+			n += 8
+			continue
+		}
+		for end := min(n+8, len(s)); n < end; n++ {
+			if special[s[n]] {
+				return n
+			}
+		}
+	}
+	return n
+}
+
+// plainWord reports whether none of eight bytes is special; it may be false
+// though none is.
+func plainWord(w uint64) bool {
+	const ones, tops = 0x0101010101010101, 0x8080808080808080
+	angle := (w | ones*2) ^ ones*'>' // < and > differ in one bit
+	quote := (w | ones*4) ^ ones*'&' // " and & as well
+	last := w ^ ones*0xEF
+	return ((angle-ones)&^angle|(quote-ones)&^quote|(last-ones)&^last|(w-ones*' ')&^w)&tops == 0
+}
+
+// special has the bytes at which escapeOf must look.
+var special = func() (table [256]bool) {
+	for c := range byte(' ') {
+		table[c] = c != '\t' && c != '\n'
+	}
+	for _, c := range []byte(`&<>"`) {
+		table[c] = true
+	}
+	table[0xEF] = true // U+FFFE and U+FFFF begin with it
 	return table
 }()
+
+// escapeOf returns what the special character that s begins with is written as,
+// and how many bytes it has.
+func escapeOf[T string | []byte](s T) (string, int) {
+	switch c := s[0]; {
+	case c == '&':
+		return "&amp;", 1
+	case c == '<':
+		return "&lt;", 1
+	case c == '>':
+		return "&gt;", 1
+	case c == '"':
+		return "&quot;", 1
+	case c == '\r':
+		return "&#xD;", 1
+	case c < ' ' || s[1] == 0xBF && s[2] >= 0xBE:
+		if c < ' ' {
+			return "\uFFFD", 1
+		}
+		return "\uFFFD", 3
+	}
+	return string(s[:3]), 3
+}

@@ -1,0 +1,104 @@
+package httpapi_test
+
+import (
+	"crypto/md5"
+	"encoding/hex"
+	"encoding/json"
+	"encoding/xml"
+	"strings"
+	"testing"
+
+	"holdfast.internal/httpapi"
+)
+
+// TestLargestMessage sends a megabyte of é, and one byte more, in both
+// protocols; as few bytes on the wire as can be, and as many.
+func TestLargestMessage(t *testing.T) {
+	const max = 1 << 20
+	e := serve(t, newStateBroker(), httpapi.Config{})
+	e.json("CreateQueue", `{"QueueName":"q","Attributes":{"VisibilityTimeout":"0"}}`)
+	body := strings.Repeat("é", max/2)
+	sum := md5.Sum([]byte(body))
+	digest := hex.EncodeToString(sum[:])
+	for name, send := range map[string]func(extra string) response{
+		"json": func(extra string) response {
+			return e.json("SendMessage", `{"QueueUrl":"q","MessageBody":"`+body+extra+`"}`)
+		},
+		"json escaped": func(extra string) response {
+			return e.json("SendMessage", `{"QueueUrl":"q","MessageBody":"`+strings.Repeat(`\u00e9`, max/2)+extra+`"}`)
+		},
+		"query": func(extra string) response {
+			return e.query("Action=SendMessage&QueueUrl=q&MessageBody=" + strings.Repeat("%C3%A9", max/2) + extra)
+		},
+	} {
+		if r := send(""); r.status != 200 || !strings.Contains(r.body, digest) {
+			t.Errorf("%s: got %d %.200s, want 200 %s", name, r.status, r.body, digest)
+		}
+		const want = "One or more parameters are invalid. Reason: Message must be shorter than 1048576 bytes."
+		if r := send("x"); r.status != 400 || !strings.Contains(r.body, want) || !strings.Contains(r.body, "InvalidParameterValue") {
+			t.Errorf("%s, one byte more: got %d %.200s, want %s", name, r.status, r.body, want)
+		}
+	}
+
+	var inJSON struct {
+		Messages []struct{ Body, MD5OfBody string }
+	}
+	if err := json.Unmarshal([]byte(e.json("ReceiveMessage", `{"QueueUrl":"q"}`).body), &inJSON); err != nil {
+		t.Fatal(err)
+	}
+	if m := inJSON.Messages[0]; m.Body != body || m.MD5OfBody != digest {
+		t.Errorf("received in JSON: got %d bytes, %s", len(m.Body), m.MD5OfBody)
+	}
+	var inXML struct {
+		Body string `xml:"ReceiveMessageResult>Message>Body"`
+	}
+	if err := xml.Unmarshal([]byte(e.query("Action=ReceiveMessage&QueueUrl=q").body), &inXML); err != nil {
+		t.Fatal(err)
+	}
+	if inXML.Body != body {
+		t.Errorf("received in XML: got %d bytes", len(inXML.Body))
+	}
+}
+
+// TestSizes counts attributes and the limit of the queue, and that of a batch,
+// which is fixed (AWS recordings
+// test_send_message_with_updated_maximum_message_size,
+// test_send_batch_message_size,
+// test_send_message_batch_with_oversized_contents).
+func TestSizes(t *testing.T) {
+	e := serve(t, newStateBroker(), httpapi.Config{})
+	e.json("CreateQueue", `{"QueueName":"q","Attributes":{"MaximumMessageSize":"1024"}}`)
+	a := func(n int) string { return strings.Repeat("a", n) }
+	const attribute = `,"MessageAttributes":{"k":{"DataType":"String","StringValue":"x"}}` // 8 bytes
+	for _, tt := range []struct{ name, action, body, want string }{
+		{"most", "SendMessage", `"MessageBody":"` + a(1024) + `"`, `"MessageId"`},
+		{"over", "SendMessage", `"MessageBody":"` + a(1025) + `"`, "One or more parameters are invalid. Reason: Message must be shorter than 1024 bytes."},
+		{"attributes", "SendMessage", `"MessageBody":"` + a(1016) + `"` + attribute, `"MessageId"`},
+		{"attributes over", "SendMessage", `"MessageBody":"` + a(1017) + `"` + attribute, "Message must be shorter than 1024 bytes."},
+		{"far over", "SendMessage", `"MessageBody":"` + a(1<<20+1) + `"`, "One or more parameters are invalid. Reason: Message must be shorter than 1024 bytes."},
+		{
+			"entry over", "SendMessageBatch", `"Entries":[{"Id":"1","MessageBody":"` + a(1025) + `"},{"Id":"2","MessageBody":"x"}]`,
+			`"Failed":[{"Id":"1","Code":"InvalidParameterValue","Message":"One or more parameters cannot be validated. Reason: Message must be shorter than 1024 bytes.","SenderFault":true}]`,
+		},
+		{"batch", "SendMessageBatch", `"Entries":[{"Id":"1","MessageBody":"` + a(1<<20-9) + `"` + attribute + `},{"Id":"2","MessageBody":"x"}]`, `"Successful":[{"Id":"2"`},
+		{
+			"batch over", "SendMessageBatch", `"Entries":[{"Id":"1","MessageBody":"` + a(1<<20-8) + `"` + attribute + `},{"Id":"2","MessageBody":"x"}]`,
+			"Batch requests cannot be longer than 1048576 bytes. You have sent 1048577 bytes.",
+		},
+	} {
+		if r := e.json(tt.action, `{"QueueUrl":"q",`+tt.body+`}`); !strings.Contains(r.body, tt.want) {
+			t.Errorf("%s: got %d %.300s, want %s", tt.name, r.status, r.body, tt.want)
+		}
+	}
+}
+
+func TestRequestTooLarge(t *testing.T) {
+	e := serve(t, newStateBroker(), httpapi.Config{MaxBody: 1000})
+	body := strings.Repeat("x", 1001)
+	if r := e.json("SendMessage", body); r.status != 413 || r.header["x-amzn-query-error"] != "RequestEntityTooLarge;Sender" {
+		t.Errorf("JSON: got %d %v %s", r.status, r.header, r.body)
+	}
+	if r := e.query(body); r.status != 413 || !strings.Contains(r.body, "<Code>RequestEntityTooLarge</Code>") {
+		t.Errorf("Query: got %d %s", r.status, r.body)
+	}
+}
