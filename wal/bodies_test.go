@@ -237,13 +237,13 @@ func TestDamagedStreamIsRefused(t *testing.T) {
 // TestBodiesAgainstMap runs random rounds of appending, dying and snapshots,
 // and compares every body and the stream with a map.
 func TestBodiesAgainstMap(t *testing.T) {
-	for seed := range uint64(12) {
+	for seed := range uint64(6) {
 		random := rand.New(rand.NewPCG(seed, 2))
 		b, want := NewBodies(), map[uint64]int{}
 		next := uint64(1)
-		for range 12 {
-			for range random.IntN(3000) {
-				size := random.IntN(3000)
+		for range 10 {
+			for range random.IntN(2000) {
+				size := random.IntN(5000)
 				b.Append(next, bodyOf(next, size))
 				want[next] = size
 				next++

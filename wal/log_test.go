@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -135,7 +136,7 @@ func TestRingHoldsTheNewestEntries(t *testing.T) {
 // TestLogConcurrently is for the race detector: a leader's writer, its
 // replicators at several distances, the compaction and the watchdog.
 func TestLogConcurrently(t *testing.T) {
-	const total = 600
+	const total = 300
 	l := openLog(t, filepath.Join(t.TempDir(), "wal"), LogOptions{SegmentSize: 8 << 10, RingBytes: 16 << 10, RetainBytes: 64 << 10})
 	var stored atomic.Uint64
 	var group sync.WaitGroup
@@ -156,6 +157,7 @@ func TestLogConcurrently(t *testing.T) {
 		group.Go(func() {
 			var e raft.Log
 			for last := uint64(0); last < total; last = stored.Load() {
+				runtime.Gosched()
 				if last <= distance {
 					continue
 				}
@@ -169,6 +171,7 @@ func TestLogConcurrently(t *testing.T) {
 	}
 	group.Go(func() {
 		for last := uint64(0); last < total; last = stored.Load() {
+			runtime.Gosched()
 			first, _ := l.FirstIndex()
 			if first > 0 && last > first+20 {
 				if err := l.DeleteRange(first, last-20); err != nil {

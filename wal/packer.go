@@ -15,8 +15,9 @@ const (
 // packer copies bodies, in ascending order of their numbers, into packed
 // chunks.
 type packer struct {
-	done []chunk
-	open *packedChunk
+	done  []chunk
+	open  *packedChunk
+	spare []byte // empty, for the next chunk: a chunk that was full is seldom the last
 }
 
 // add copies a body.
@@ -28,11 +29,12 @@ func (p *packer) reserve(number uint64, size int) []byte {
 		p.seal()
 	}
 	if p.open == nil {
-		p.open = &packedChunk{first: number, slab: make([]byte, 0, max(packBytes, size))}
+		p.open = &packedChunk{first: number, slab: p.spare}
+		p.spare = nil
 	}
 	c := p.open
 	start := len(c.slab)
-	c.slab = c.slab[:start+size]
+	c.slab = slices.Grow(c.slab, size)[:start+size]
 	c.offsets = append(c.offsets, uint32(number-c.first))
 	c.ends = append(c.ends, uint32(len(c.slab)))
 	c.limit = number + 1
@@ -56,7 +58,10 @@ func (p *packer) size() int64 {
 // seal completes the chunk being filled, in memory of about the right size.
 func (p *packer) seal() {
 	c := p.open
-	if cap(c.slab)-len(c.slab) > packBytes/16 {
+	if len(c.slab) > packBytes/2 && p.spare == nil {
+		p.spare = make([]byte, 0, packBytes)
+	}
+	if waste := cap(c.slab) - len(c.slab); waste > packBytes/16 || waste > len(c.slab)/4 {
 		c.slab = slices.Clone(c.slab)
 	}
 	c.offsets, c.ends = slices.Clone(c.offsets), slices.Clone(c.ends)

@@ -184,7 +184,7 @@ func (m *model) delete(t *testing.T, l *Log, from, to uint64) {
 }
 
 func TestRandomOperations(t *testing.T) {
-	for seed := range uint64(30) {
+	for seed := range uint64(15) {
 		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
 			runModel(t, rand.New(rand.NewPCG(seed, 1)))
 		})
@@ -245,5 +245,41 @@ func (m *model) compare(t *testing.T, l *Log, random *rand.Rand) {
 	}
 	if err := l.GetLog(m.last+1, &raft.Log{}); !errors.Is(err, raft.ErrLogNotFound) {
 		t.Errorf("got %v behind the end, want ErrLogNotFound", err)
+	}
+}
+
+// syncLog notes which directories are synced.
+type syncLog struct {
+	osFiles
+	dirs []string
+}
+
+func (s *syncLog) syncDir(path string) error {
+	s.dirs = append(s.dirs, filepath.Base(path))
+	return s.osFiles.syncDir(path)
+}
+
+func TestDirectoryIsSyncedWithEachChangeOfNames(t *testing.T) {
+	f := &syncLog{}
+	l := openLog(t, filepath.Join(t.TempDir(), "wal"), LogOptions{SegmentSize: 1000, RetainBytes: 1, files: f})
+	for _, tt := range []struct {
+		name string
+		call func() error
+		want int
+	}{
+		{"append", func() error { return l.StoreLogs(entries(1, 1, 1, 100)) }, 0},
+		{"append that begins a segment", func() error { return l.StoreLogs(entries(2, 2, 1, 2000)) }, 1},
+		{"append of several segments", func() error { return l.StoreLogs(entries(3, 8, 1, 900)) }, 1},
+		{"append after that", func() error { return l.StoreLogs(entries(9, 9, 1, 100)) }, 0},
+		{"truncation of the back", func() error { return l.DeleteRange(8, 9) }, 1},
+		{"removal at the front", func() error { return l.DeleteRange(1, 5) }, 1},
+	} {
+		f.dirs = nil
+		if err := tt.call(); err != nil {
+			t.Fatal(err)
+		}
+		if len(f.dirs) != tt.want || tt.want > 0 && f.dirs[0] != "wal" {
+			t.Errorf("%s: got syncs of %q, want %d of wal", tt.name, f.dirs, tt.want)
+		}
 	}
 }
