@@ -1,0 +1,52 @@
+package main
+
+import (
+	"time"
+
+	"holdfast.internal/jepsen/bench"
+)
+
+type benchCommand struct {
+	Endpoint    []string      `placeholder:"URL" help:"API ports to load. Without any, a node is started for the purpose."`
+	Protocol    string        `default:"json" enum:"json,query" placeholder:"json|query" help:"Protocol to speak (${default})."`
+	Connections int           `short:"c" default:"64" placeholder:"N" help:"Connections at a time (${default})."`
+	Duration    time.Duration `default:"5s" placeholder:"D" help:"Of one measurement (${default})."`
+	Body        int           `default:"1024" placeholder:"BYTES" help:"Size of a message body (${default})."`
+	Batch       int           `default:"1" placeholder:"N" help:"Messages of a send (${default})."`
+	Queues      int           `default:"1" placeholder:"N" help:"Queues to use (${default})."`
+	Groups      int           `default:"0" placeholder:"N" help:"Message groups; 0 for standard queues (${default})."`
+	Phases      []string      `placeholder:"NAME" help:"send, batch, drain, cycle, trip, wake (all)."`
+	Floor       bool          `help:"Measure an echo server by turns, and the ratio to it."`
+	JSON        string        `name:"json" env:"HOLDFAST_BENCH_JSON" placeholder:"FILE" help:"Write the report into a file as well."`
+}
+
+func (c *benchCommand) options() bench.Options {
+	return bench.Options{
+		Endpoints:   c.Endpoint,
+		Protocol:    c.Protocol,
+		Connections: c.Connections,
+		Duration:    c.Duration,
+		Body:        c.Body,
+		Batch:       c.Batch,
+		Queues:      c.Queues,
+		Groups:      c.Groups,
+		Phases:      c.Phases,
+		Floor:       c.Floor,
+		JSON:        c.JSON,
+		Version:     buildVersion(),
+	}
+}
+
+// Validate is called by kong when all flags have their values.
+func (c *benchCommand) Validate() error { return c.options().Validate() }
+
+// Run prints the table while it grows.
+func (c *benchCommand) Run(out *console) error {
+	_, err := bench.Run(out.ctx, c.options(), out.stdout)
+	return err
+}
+
+// echoCommand is what bench measures against, in a process of its own.
+type echoCommand struct{}
+
+func (echoCommand) Run(out *console) error { return bench.Echo(out.ctx, out.stdout) }

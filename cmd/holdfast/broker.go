@@ -1,0 +1,217 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"holdfast.internal/cluster"
+	"holdfast.internal/httpapi"
+	"holdfast.internal/httpapi/admin"
+)
+
+const (
+	// A stop takes at most stopTimeout, of which answers under way get
+	// answerTimeout.
+	stopTimeout   = 4 * time.Second
+	answerTimeout = 2 * time.Second
+
+	// adminHeaderTimeout bounds how long a client of the admin port may take
+	// over its headers.
+	adminHeaderTimeout = 10 * time.Second
+
+	// lastWordTimeout is how long the log may take over the last line of a
+	// node that ends itself.
+	lastWordTimeout = time.Second
+)
+
+// broker is a node with its two ports.
+type broker struct {
+	log   *slog.Logger
+	exit  func(code int) // does not return
+	https bool
+
+	apiPort   net.Listener
+	adminPort net.Listener
+	node      *cluster.Node
+	api       *httpapi.Server
+	admin     *http.Server
+	ended     chan error     // from a port that stopped serving by itself
+	hangup    chan os.Signal // SIGHUP, when there is a certificate to reread
+}
+
+// startBroker opens the ports first: one that is taken is noticed before the
+// data folder is touched, and early clients wait instead of being refused.
+func startBroker(ctx context.Context, f *serveFlags, logger *slog.Logger) (*broker, error) {
+	b := &broker{log: logger, exit: os.Exit, https: f.TLSCert != "", ended: make(chan error, 2)}
+	if err := b.listen(f); err != nil {
+		return nil, errors.Join(err, b.closePorts())
+	}
+	if err := b.start(ctx, f); err != nil {
+		return nil, errors.Join(err, b.closePorts())
+	}
+	go func() { b.ended <- b.api.Serve(b.apiPort) }()
+	go func() { b.ended <- b.admin.Serve(b.adminPort) }()
+	return b, nil
+}
+
+func (b *broker) listen(f *serveFlags) (err error) {
+	if b.apiPort, err = net.Listen("tcp", f.Listen); err != nil {
+		return fmt.Errorf("open API port: %w", err)
+	}
+	if b.adminPort, err = net.Listen("tcp", f.Admin); err != nil {
+		return fmt.Errorf("open admin port: %w", err)
+	}
+	return nil
+}
+
+func (b *broker) closePorts() error {
+	var errs []error
+	for _, port := range []net.Listener{b.apiPort, b.adminPort} {
+		if port != nil {
+			errs = append(errs, port.Close())
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// start starts the node and what serves on the ports.
+func (b *broker) start(ctx context.Context, f *serveFlags) error {
+	config, err := f.clusterConfig(b.log, b.failStop)
+	if err != nil {
+		return err
+	}
+	if b.node, err = cluster.Start(ctx, config); err != nil {
+		return &exitError{cluster.ExitCode(err), fmt.Errorf("start node: %w", err)}
+	}
+	metrics := admin.NewMetrics()
+	if b.api, err = httpapi.New(b.node, f.apiConfig(b.log, metrics)); err != nil {
+		return errors.Join(err, b.node.Close())
+	}
+	b.admin = &http.Server{
+		Handler:           admin.New(admin.Config{Node: b.node, Metrics: metrics, Logger: b.log, MetricsQueues: f.MetricsQueues}),
+		ReadHeaderTimeout: adminHeaderTimeout,
+		ErrorLog:          slog.NewLogLogger(b.log.Handler(), slog.LevelDebug),
+	}
+	if b.https {
+		b.hangup = make(chan os.Signal, 1)
+		signal.Notify(b.hangup, syscall.SIGHUP)
+	}
+	return nil
+}
+
+func (b *broker) apiURL() string {
+	if b.https {
+		return "https://" + b.apiPort.Addr().String()
+	}
+	return "http://" + b.apiPort.Addr().String()
+}
+
+func (b *broker) adminURL() string { return "http://" + b.adminPort.Addr().String() }
+
+// wait returns when ctx is done and the broker has stopped, or when a port
+// fails. On SIGHUP it rereads the certificate.
+func (b *broker) wait(ctx context.Context) error {
+	defer signal.Stop(b.hangup)
+	for {
+		select {
+		case <-ctx.Done():
+			b.stop()
+			return nil
+		case err := <-b.ended:
+			b.stop()
+			return fmt.Errorf("serve: %w", err)
+		case <-b.hangup:
+			if err := b.api.ReloadCertificate(); err != nil {
+				b.log.Error("certificate not reread: the old one stays", "err", err)
+				continue
+			}
+			b.log.Info("certificate reread")
+		}
+	}
+}
+
+// stop answers what was begun and closes the node, or gives up on either when
+// its time is over: all that was acknowledged is on disk already.
+func (b *broker) stop() {
+	b.log.Info("stopping")
+	ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
+	defer cancel()
+	b.api.Drain()
+	b.node.Drain()
+
+	answers, cancelAnswers := context.WithTimeout(ctx, answerTimeout)
+	defer cancelAnswers()
+	if err := errors.Join(b.api.Shutdown(answers), b.admin.Shutdown(answers)); err != nil {
+		b.log.Warn("connections broken before their answers", "err", err)
+	}
+	b.breakConnections()
+
+	closed := make(chan error, 1)
+	go func() { closed <- b.node.Close() }()
+	select {
+	case err := <-closed:
+		if err != nil {
+			b.log.Error("node not closed cleanly", "err", err)
+			return
+		}
+		b.log.Info("stopped")
+	case <-ctx.Done():
+		b.log.Warn("node still closing: left behind")
+	}
+}
+
+// breakConnections ends both ports and every connection, at once.
+func (b *broker) breakConnections() {
+	_ = b.closePorts()
+	if b.api != nil {
+		b.api.Abort()
+	}
+	if b.admin != nil {
+		_ = b.admin.Close()
+	}
+}
+
+// failStop ends the process. Clients see their connections break first: the
+// kernel would keep them open for as long as a thread hangs in fsync. It is
+// called by whoever finds the reason, on any goroutine, and does not return.
+func (b *broker) failStop(code int, reason error) {
+	b.breakConnections()
+	time.AfterFunc(lastWordTimeout, func() { b.exit(code) }) // whoever reads the log may hang as well
+	b.log.Error("node ends itself", "exit_code", code, "err", reason)
+	b.exit(code)
+}
+
+func (f *serveFlags) clusterConfig(logger *slog.Logger, fatal func(int, error)) (cluster.Config, error) {
+	seed, err := f.seed()
+	return cluster.Config{
+		DataDir:         f.Data,
+		NodeName:        f.Node,
+		Seed:            seed,
+		RequestTimeout:  f.RequestTimeout,
+		Logger:          logger,
+		Fatal:           fatal,
+		Memory:          int64(f.Memory),
+		DiskReserve:     int64(f.DiskReserve),
+		SnapshotEntries: f.TestSnapshotEntries,
+		Version:         buildVersion(),
+	}, err
+}
+
+func (f *serveFlags) apiConfig(logger *slog.Logger, metrics *admin.Metrics) httpapi.Config {
+	return httpapi.Config{
+		Logger:         logger,
+		TrustedProxies: f.TrustedProxy,
+		NodeName:       f.Node,
+		CertFile:       f.TLSCert,
+		KeyFile:        f.TLSKey,
+		Observe:        metrics.ObserveRequest,
+	}
+}

@@ -1,0 +1,101 @@
+package main
+
+import (
+	"bufio"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"testing"
+	"time"
+
+	"holdfast.internal/httpapi"
+	"holdfast.internal/sqs"
+)
+
+// A node that must not go on breaks its connections before it ends, and ends
+// even if nobody takes the last line of its log.
+func TestFailStop(t *testing.T) {
+	api, err := httpapi.New(stoppedClock{}, httpapi.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	stuck := make(chan struct{})
+	exited := make(chan int, 2)
+	b := &broker{
+		log:   slog.New(slog.NewTextHandler(stuckWriter(stuck), nil)),
+		exit:  func(code int) { exited <- code },
+		api:   api,
+		admin: &http.Server{ReadHeaderTimeout: time.Minute},
+	}
+	if err := b.listen(&serveFlags{Listen: "127.0.0.1:0", Admin: "127.0.0.1:0"}); err != nil {
+		t.Fatal(err)
+	}
+	served := make(chan error, 2)
+	go func() { served <- b.api.Serve(b.apiPort) }()
+	go func() { served <- b.admin.Serve(b.adminPort) }()
+	clients := []net.Conn{beginRequest(t, b.apiPort), beginRequest(t, b.adminPort)}
+
+	failed := make(chan struct{})
+	go func() {
+		defer close(failed)
+		b.failStop(4, errors.New("fsync: input/output error"))
+	}()
+	for _, client := range clients {
+		if _, err := client.Read(make([]byte, 1)); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
+			t.Errorf("read: got error %v, want the end of the connection", err)
+		}
+		if _, err := net.DialTimeout("tcp", client.RemoteAddr().String(), time.Second); err == nil {
+			t.Error("dial: got a connection, want a closed port")
+		}
+	}
+	if code := <-exited; code != 4 {
+		t.Errorf("got exit %d, want 4", code)
+	}
+	close(stuck)
+	<-failed
+	for range 2 {
+		<-served
+	}
+}
+
+// stoppedClock is the part of a broker that answers need which ask it nothing.
+type stoppedClock struct{ httpapi.Broker }
+
+func (stoppedClock) Now() sqs.Time { return 0 }
+
+// beginRequest returns a connection that the server knows of: it has answered
+// one request, and got the first byte of another.
+func beginRequest(t *testing.T, port net.Listener) net.Conn {
+	t.Helper()
+	client, err := net.Dial("tcp", port.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = client.Close() })
+	if err := client.SetDeadline(time.Now().Add(10 * time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.WriteString(client, "GET /health/live HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	response, err := http.ReadResponse(bufio.NewReader(client), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = response.Body.Close()
+	if _, err := io.WriteString(client, "G"); err != nil {
+		t.Fatal(err)
+	}
+	return client
+}
+
+// stuckWriter takes nothing until it is closed.
+type stuckWriter chan struct{}
+
+func (w stuckWriter) Write(p []byte) (int, error) {
+	<-w
+	return len(p), nil
+}

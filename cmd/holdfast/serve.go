@@ -1,0 +1,66 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/alecthomas/kong"
+)
+
+type serveCommand struct {
+	jsonFlag
+	serveFlags
+}
+
+// Run serves until the process is told to stop, and then until all that was
+// begun is answered.
+func (c *serveCommand) Run(out *console, parsed *kong.Context) error {
+	if c.PrintConfig {
+		return writeJSON(out.stdout, flagTexts(parsed))
+	}
+	logger, err := newLogger(out.stderr, c.LogFormat, c.LogLevel)
+	if err != nil {
+		return err
+	}
+	b, err := startBroker(out.ctx, &c.serveFlags, logger)
+	if err != nil {
+		return err
+	}
+	if err := c.announce(out.stdout, b); err != nil {
+		logger.Warn("nobody reads where this node listens", "err", err)
+	}
+	return b.wait(out.ctx)
+}
+
+// flagTexts gives every flag that has a value, as a config file would.
+func flagTexts(parsed *kong.Context) map[string]any {
+	texts := map[string]any{}
+	for _, flag := range parsed.Selected().Flags {
+		switch flag.Name {
+		case "help", "json", "config", "print-config":
+			continue
+		}
+		text := fmt.Sprint(flag.Target.Interface())
+		switch {
+		case flag.IsSlice() && flag.Target.Len() > 0:
+			texts[flag.Name] = strings.Fields(strings.Trim(text, "[]"))
+		case !flag.IsSlice() && text != "":
+			texts[flag.Name] = text
+		}
+	}
+	return texts
+}
+
+// announce says where the node listens and what to type next.
+func (c *serveCommand) announce(w io.Writer, b *broker) error {
+	if c.JSON {
+		return writeJSON(w, map[string]string{"node": c.Node, "api": b.apiURL(), "admin": b.adminURL(), "data": c.Data})
+	}
+	_, err := fmt.Fprintf(w, `holdfast %s, node %s, data in %s
+api    %s
+admin  %s
+try    AWS_ACCESS_KEY_ID=any AWS_SECRET_ACCESS_KEY=any aws --endpoint-url %s --region %s sqs create-queue --queue-name hello
+`, buildVersion(), c.Node, c.Data, b.apiURL(), b.adminURL(), b.apiURL(), c.Region)
+	return err
+}

@@ -1,0 +1,158 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"holdfast.internal/httpapi/admin"
+)
+
+const statusTimeout = 5 * time.Second
+
+type statusCommand struct {
+	jsonFlag
+	Admin []string `default:"http://127.0.0.1:4567" placeholder:"URL" help:"Admin ports of the nodes to show (${default})."`
+}
+
+// nodeStatus is what one admin port said, or why it said nothing.
+type nodeStatus struct {
+	Admin  string        `json:"admin"`
+	Error  string        `json:"error,omitempty"`
+	Status *admin.Status `json:"status,omitempty"`
+}
+
+// Run answers yes when every node is reachable and ready.
+func (c *statusCommand) Run(out *console) error {
+	nodes := make([]nodeStatus, len(c.Admin))
+	ready := true
+	for i, address := range c.Admin {
+		nodes[i].Admin = adminURL(address)
+		var status admin.Status
+		if err := callAdmin(out.ctx, http.MethodGet, nodes[i].Admin+"/status", nil, statusTimeout, &status); err != nil {
+			nodes[i].Error = err.Error()
+			ready = false
+			continue
+		}
+		nodes[i].Status = &status
+		ready = ready && status.Ready
+	}
+	if err := c.write(out.stdout, nodes); err != nil {
+		return err
+	}
+	if !ready {
+		return &exitError{exitNo, errors.New("")}
+	}
+	return nil
+}
+
+// write gives, in JSON, the very answer of a single node, and a list for more.
+func (c *statusCommand) write(w io.Writer, nodes []nodeStatus) error {
+	switch {
+	case !c.JSON:
+		return writeStatusTable(w, nodes)
+	case len(nodes) == 1 && nodes[0].Status != nil:
+		return writeJSON(w, nodes[0].Status)
+	default:
+		return writeJSON(w, nodes)
+	}
+}
+
+// statusRows are the lines of the table: one fact, one column for each node.
+var statusRows = []struct {
+	name string
+	of   func(s *admin.Status) string
+}{
+	{"node", func(s *admin.Status) string { return s.Node }},
+	{"version", func(s *admin.Status) string { return s.Version }},
+	{"cluster", func(s *admin.Status) string { return s.ClusterID }},
+	{"up for", func(s *admin.Status) string {
+		return (time.Duration(s.UptimeMS) * time.Millisecond).Round(time.Second).String()
+	}},
+	{"ready", func(s *admin.Status) string {
+		if s.Ready {
+			return "yes"
+		}
+		return "no: " + strings.Join(s.Reasons, ", ")
+	}},
+	{"role", func(s *admin.Status) string { return s.Role }},
+	{"leader", func(s *admin.Status) string { return s.Leader }},
+	{"term", func(s *admin.Status) string { return fmt.Sprint(s.Term) }},
+	{"applied", ofGroup(func(g *admin.Group) string { return fmt.Sprint(g.Applied) })},
+	{"committed", ofGroup(func(g *admin.Group) string { return fmt.Sprint(g.Commit) })},
+	{"snapshot at", ofGroup(func(g *admin.Group) string { return fmt.Sprint(g.Snapshot) })},
+	{"log", ofGroup(func(g *admin.Group) string {
+		return fmt.Sprintf("%s, entries %d to %d", sizeText(g.LogBytes), g.First, g.Last)
+	})},
+	{"parked polls", ofGroup(func(g *admin.Group) string { return fmt.Sprint(g.ParkedPolls) })},
+	{"clock", func(s *admin.Status) string { return fmt.Sprintf("%+d ms to the cluster's", s.Time.WallOffsetMS) }},
+	{"queues", func(s *admin.Status) string { return fmt.Sprint(s.Totals.Queues) }},
+	{"messages", func(s *admin.Status) string {
+		return fmt.Sprintf("%d visible, %d in flight, %d delayed", s.Totals.Visible, s.Totals.InFlight, s.Totals.Delayed)
+	}},
+	{"damaged queues", func(s *admin.Status) string { return fmt.Sprint(s.Totals.Damaged) }},
+	{"disk", func(s *admin.Status) string {
+		return fmt.Sprintf("%s, %s free", s.Disk.State, sizeText(s.Disk.FreeBytes))
+	}},
+	{"fsync", func(s *admin.Status) string {
+		return fmt.Sprintf("p50 %d us, p99 %d us", s.Disk.FsyncP50US, s.Disk.FsyncP99US)
+	}},
+	{"memory", func(s *admin.Status) string { return sizeText(s.Memory.RSSBytes) }},
+}
+
+func ofGroup(f func(*admin.Group) string) func(*admin.Status) string {
+	return func(s *admin.Status) string {
+		if len(s.Groups) == 0 {
+			return ""
+		}
+		return f(&s.Groups[0])
+	}
+}
+
+func writeStatusTable(w io.Writer, nodes []nodeStatus) error {
+	if slices.ContainsFunc(nodes, func(n nodeStatus) bool { return n.Status != nil }) {
+		if err := writeStatusRows(w, nodes); err != nil {
+			return err
+		}
+	}
+	for _, node := range nodes {
+		if node.Error != "" {
+			_, _ = fmt.Fprintf(w, "%s: %s\n", node.Admin, node.Error)
+		}
+	}
+	return nil
+}
+
+func writeStatusRows(w io.Writer, nodes []nodeStatus) error {
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	for _, row := range statusRows {
+		cells := []string{row.name}
+		for _, node := range nodes {
+			if node.Status == nil {
+				cells = append(cells, "-")
+				continue
+			}
+			cells = append(cells, row.of(node.Status))
+		}
+		_, _ = fmt.Fprintln(table, strings.Join(cells, "\t"))
+	}
+	if err := table.Flush(); err != nil {
+		return fmt.Errorf("write answer: %w", err)
+	}
+	return nil
+}
+
+// sizeText is n bytes in the largest binary unit that it reaches.
+func sizeText(n int64) string {
+	for i := 3; i >= 0; i-- {
+		if unit := byteUnits[i]; n >= int64(unit.size) {
+			return fmt.Sprintf("%.1f %s", float64(n)/float64(unit.size), unit.suffix)
+		}
+	}
+	return fmt.Sprintf("%d B", n)
+}

@@ -1,0 +1,106 @@
+package main
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"math/big"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// A certificate is reread on SIGHUP, and a bad one leaves the old in place.
+func TestCertificateIsReread(t *testing.T) {
+	dir := t.TempDir()
+	certFile, keyFile := filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
+	writeCertificate(t, certFile, keyFile, 1)
+	s := serve(t, t.TempDir(), "--tls-cert", certFile, "--tls-key", keyFile)
+	if !strings.HasPrefix(s.API, "https://") {
+		t.Fatalf("got API %s, want https", s.API)
+	}
+	if got := servedSerial(t, s); got != 1 {
+		t.Errorf("got certificate %d, want 1", got)
+	}
+
+	writeFile(t, certFile, "no certificate")
+	hangUp(t)
+	waitForLog(t, s, "certificate not reread")
+	if got := servedSerial(t, s); got != 1 {
+		t.Errorf("after a bad file: got certificate %d, want 1", got)
+	}
+
+	writeCertificate(t, certFile, keyFile, 2)
+	hangUp(t)
+	waitForLog(t, s, "certificate reread")
+	if got := servedSerial(t, s); got != 2 {
+		t.Errorf("got certificate %d, want 2", got)
+	}
+}
+
+func TestCertificateIsMissing(t *testing.T) {
+	none := filepath.Join(t.TempDir(), "none.pem")
+	out := command(t, exitNo, "serve", "--data", t.TempDir(), "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0",
+		"--tls-cert", none, "--tls-key", none)
+	if !strings.Contains(out, "none.pem") {
+		t.Errorf("got %q, want the name of the file", out)
+	}
+}
+
+func hangUp(t *testing.T) {
+	t.Helper()
+	if err := syscall.Kill(os.Getpid(), syscall.SIGHUP); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func waitForLog(t *testing.T, s *served, text string) {
+	t.Helper()
+	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
+		if strings.Contains(s.log.String(), text) {
+			return
+		}
+	}
+	t.Fatalf("got no line with %q in 10 s", text)
+}
+
+// servedSerial is the number of the certificate that the API shows.
+func servedSerial(t *testing.T, s *served) int64 {
+	t.Helper()
+	conn, err := tls.Dial("tcp", strings.TrimPrefix(s.API, "https://"), &tls.Config{InsecureSkipVerify: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	return conn.ConnectionState().PeerCertificates[0].SerialNumber.Int64()
+}
+
+func writeCertificate(t *testing.T, certFile, keyFile string, serial int64) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := x509.Certificate{
+		SerialNumber: big.NewInt(serial),
+		NotAfter:     time.Now().Add(time.Hour),
+		IPAddresses:  []net.IP{net.IPv4(127, 0, 0, 1)},
+	}
+	certificate, err := x509.CreateCertificate(rand.Reader, &template, &template, &key.PublicKey, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	keyBytes, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	writeFile(t, certFile, string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: certificate})))
+	writeFile(t, keyFile, string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: keyBytes})))
+}

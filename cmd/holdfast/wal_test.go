@@ -1,0 +1,154 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+
+	"holdfast.internal/httpapi/admin"
+)
+
+// writeLog makes a data folder in which a queue saw a send, a receive and a
+// delete, and a queue that is not there was asked for.
+func writeLog(t *testing.T) (data string) {
+	t.Helper()
+	data = t.TempDir()
+	s := serve(t, data)
+	queue := createQueue(t, s, "orders", nil)
+	send(t, s, queue, "apple")
+	m := receive(t, s, queue, 1)[0]
+	if _, err := s.SQS.DeleteMessage(t.Context(), &sqs.DeleteMessageInput{QueueUrl: &queue, ReceiptHandle: m.ReceiptHandle}); err != nil {
+		t.Fatal(err)
+	}
+	nowhere := strings.TrimSuffix(queue, "orders") + "nowhere"
+	if _, err := s.SQS.DeleteQueue(t.Context(), &sqs.DeleteQueueInput{QueueUrl: &nowhere}); err == nil {
+		t.Fatal("delete of no queue: got no error")
+	}
+	if code := s.stop(); code != 0 {
+		t.Fatalf("stop: got exit %d, want 0", code)
+	}
+	return data
+}
+
+func TestDump(t *testing.T) {
+	data := writeLog(t)
+	got := dump(t, data)
+	want := []struct{ kind, queue, result string }{
+		{"CreateQueue", "orders", "ok"},
+		{"SendMessageBatch", "orders", "ok"},
+		{"ReceiveMessage", "orders", "ok, 1 messages"},
+		{"DeleteMessageBatch", "orders", "ok"},
+		{"DeleteQueue", "nowhere", "QueueDoesNotExist"},
+	}
+	i := 0
+	for _, line := range got {
+		if i < len(want) && line.Kind == want[i].kind && line.Queue == want[i].queue && strings.HasPrefix(line.Result, want[i].result) {
+			i++
+		}
+	}
+	if i < len(want) {
+		t.Errorf("got %+v, want among them, in this order, %+v", got, want[i])
+	}
+
+	last := got[len(got)-1]
+	only := dump(t, data, "--from", fmt.Sprint(last.Index), "--to", fmt.Sprint(last.Index))
+	if len(only) != 1 || only[0] != last {
+		t.Errorf("--from and --to the last: got %+v, want %+v", only, last)
+	}
+}
+
+// The results of what a snapshot covers are unknown; those of what follows are
+// not.
+func TestDumpAfterSnapshot(t *testing.T) {
+	data := t.TempDir()
+	s := serve(t, data, "--test-mode", "--test-snapshot-entries", "3")
+	queue := createQueue(t, s, "orders", nil)
+	for range 3 {
+		send(t, s, queue, "apple")
+	}
+	snapshot := waitForGroup(t, s, "a snapshot", func(g admin.Group) bool { return g.Snapshot > 0 }).Snapshot
+	send(t, s, queue, "berry")
+	s.stop()
+	for _, line := range dump(t, data) {
+		if line.Kind != "SendMessageBatch" {
+			continue
+		}
+		if line.Index > snapshot && line.Result != "ok" {
+			t.Errorf("entry %d, snapshot at %d: got result %q, want ok", line.Index, snapshot, line.Result)
+		}
+		if line.Index < snapshot && line.Result != "" {
+			t.Errorf("entry %d, snapshot at %d: got result %q, want none", line.Index, snapshot, line.Result)
+		}
+	}
+}
+
+// Beside a running node there are no results, and nothing is touched.
+func TestDumpOfRunningNode(t *testing.T) {
+	data := t.TempDir()
+	s := serve(t, data)
+	createQueue(t, s, "orders", nil)
+	for _, line := range dump(t, data) {
+		if line.Result != "" {
+			t.Errorf("got result %q, want none", line.Result)
+		}
+	}
+	createQueue(t, s, "more-orders", nil)
+}
+
+func TestVerify(t *testing.T) {
+	data := writeLog(t)
+	if got := command(t, 0, "wal", "verify", data); !strings.Contains(got, "sound") {
+		t.Errorf("got %q, want sound", got)
+	}
+	flipBit(t, data)
+	var report walReport
+	if err := json.Unmarshal([]byte(command(t, exitNo, "wal", "verify", data, "--json")), &report); err != nil {
+		t.Fatal(err)
+	}
+	if report.OK || len(report.Problems) != 1 {
+		t.Errorf("got %+v, want a problem", report)
+	}
+	command(t, exitNo, "wal", "dump", data)
+	command(t, exitNo, "wal", "verify", filepath.Join(data, "none"))
+
+	out := command(t, 3, "serve", "--data", data, "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0")
+	if !strings.Contains(out, "corrupt") {
+		t.Errorf("serve: got %q, want a word about corruption", out)
+	}
+}
+
+// flipBit damages the middle of the first segment of the log.
+func flipBit(t *testing.T, data string) {
+	t.Helper()
+	segments, err := filepath.Glob(filepath.Join(data, "wal", "[0-9]*"))
+	if err != nil || len(segments) == 0 {
+		t.Fatalf("find segments: got %v (%v)", segments, err)
+	}
+	content, err := os.ReadFile(segments[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	content[len(content)/2] ^= 4
+	writeFile(t, segments[0], string(content))
+}
+
+func dump(t *testing.T, data string, args ...string) []dumpLine {
+	t.Helper()
+	var lines []dumpLine
+	for text := range strings.Lines(command(t, 0, append([]string{"wal", "dump", data}, args...)...)) {
+		var line dumpLine
+		if err := json.Unmarshal([]byte(text), &line); err != nil {
+			t.Fatalf("%q: %v", text, err)
+		}
+		lines = append(lines, line)
+	}
+	if len(lines) == 0 {
+		t.Fatal("got no lines")
+	}
+	return lines
+}
