@@ -40,8 +40,8 @@ npm_packages() {
 }
 
 maven() {
-	mvn --quiet --batch-mode --log-file "$cache/maven.log" -Dmaven.repo.local="$cache/m2" -Dclients.dir="$cache/java" \
-		--file "$here/java/pom.xml" "$@" >/dev/null || { cat "$cache/maven.log" >&2; return 1; }
+	mvn --quiet --batch-mode -Dmaven.repo.local="$cache/m2" -Dclients.dir="$cache/java" \
+		--file "$here/java/pom.xml" "$@" >"$cache/maven.log" 2>&1 || { cat "$cache/maven.log" >&2; return 1; }
 }
 
 jars() {

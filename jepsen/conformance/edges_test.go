@@ -69,6 +69,37 @@ func TestEdges(t *testing.T) {
 			s.send(q, body)
 			s.bodies(s.receive(q), body)
 		}},
+		{id: "batch-mebibyte", title: "ten entries that fill a batch", play: func(s *scene) {
+			q := s.queue()
+			body := strings.Repeat("a", 1<<20/10)
+			var entries []in
+			for i := range 10 {
+				entries = append(entries, in{"Id": fmt.Sprint(i), "MessageBody": body})
+			}
+			s.ok("SendMessageBatch", in{"QueueUrl": q, "Entries": entries})
+			if got := len(s.receive(q, ten)); got != 10 {
+				s.Errorf("got %d messages, want 10", got)
+			}
+		}},
+		{id: "ten-mebibytes", title: "a receive of ten of the largest messages", play: func(s *scene) {
+			q := s.queue()
+			body := strings.Repeat("a", 1<<20)
+			for range 10 {
+				s.send(q, body)
+			}
+			got := len(s.receive(q, ten))
+			if got == 0 {
+				s.Fatal("got no message")
+			}
+			for got < 10 { // a receive may end early, and what it left is there
+				more := len(s.receive(q, ten))
+				if more == 0 {
+					s.Fatalf("got %d messages in all, want 10", got)
+				}
+				got += more
+			}
+			s.counts(q, "0", "10", "0")
+		}},
 		{id: "nesting", title: "deep JSON", only: jsonWire, play: func(s *scene) {
 			q := s.queue()
 			for _, depth := range []int{30, 40, 200, 100_000} {
@@ -180,6 +211,46 @@ func TestEdges(t *testing.T) {
 				s.succeeded(contentType, s.do(r))
 			}
 		}},
+		{id: "get-lifecycle", title: "a whole life by GET, signed in the query string", only: queryWire, play: func(s *scene) {
+			q := s.queue()
+			call := func(action string, values ...string) tree {
+				s.Helper()
+				a := s.do(get(path(q), append(values, "Action", action, "X-Amz-Algorithm", "AWS4-HMAC-SHA256",
+					"X-Amz-Credential", "AKIDEXAMPLE/20260101/eu-west-1/sqs/aws4_request", "X-Amz-Date", "20260101T000000Z",
+					"X-Amz-Expires", "60", "X-Amz-SignedHeaders", "host", "X-Amz-Signature", "00")...))
+				s.succeeded(action, a)
+				return a.out
+			}
+			out := call("SendMessage", "MessageBody", "é +&=\r", "MessageAttribute.1.Name", "k",
+				"MessageAttribute.1.Value.DataType", "String", "MessageAttribute.1.Value.StringValue", "x")
+			if got, want := out.text("MD5OfMessageAttributes"), "a45daa70926828a2f0a1db3418e6feb4"; got != want {
+				s.Errorf("MD5OfMessageAttributes: got %s, want %s", got, want)
+			}
+			out = call("ReceiveMessage", "MaxNumberOfMessages", "10", "AttributeName.1", "All", "MessageAttributeName.1", "All")
+			s.bodies(out.list("Messages"), "é +&=\r")
+			h := out.text("Messages", 0, "ReceiptHandle")
+			call("ChangeMessageVisibility", "ReceiptHandle", h, "VisibilityTimeout", "60")
+			call("DeleteMessage", "ReceiptHandle", h)
+			s.counts(q, "0", "0", "0")
+			call("DeleteQueue")
+		}},
+		{id: "get-with-target", title: "a target makes no JSON request of a GET", only: queryWire, play: func(s *scene) {
+			r := get("/", "Action", "ListQueues", "QueueNamePrefix", s.name())
+			r.header = map[string]string{"X-Amz-Target": "AmazonSQS.ListQueues"}
+			s.succeeded("ListQueues", s.do(r))
+		}},
+		{id: "attempt-id", title: "a ReceiveRequestAttemptId on a standard queue", play: func(s *scene) {
+			q := s.queue()
+			s.send(q, "x")
+			s.one(q, in{"ReceiveRequestAttemptId": "a"})
+			s.none(q, in{"ReceiveRequestAttemptId": "a"})
+		}},
+		{id: "exact-send", title: "a plain send answers two members", play: func(s *scene) {
+			out := s.send(s.queue(), "x")
+			if got := strings.Join(sortedKeys(out), " "); got != "MD5OfMessageBody MessageId" {
+				s.Errorf("got %s", got)
+			}
+		}},
 		{id: "versions", title: "old API versions", only: queryWire, play: func(s *scene) {
 			q := s.queue()
 			for _, version := range []string{"2009-02-01", "2011-10-01", ""} {
@@ -279,7 +350,11 @@ func TestEdges(t *testing.T) {
 		{id: "request-ids", title: "each request has an id of its own", play: func(s *scene) {
 			seen := map[string]bool{}
 			for range 20 {
-				seen[s.call("ListQueues", in{"QueueNamePrefix": s.name()}).header.Get("x-amzn-RequestId")] = true
+				id := s.call("ListQueues", in{"QueueNamePrefix": s.name()}).header.Get("x-amzn-RequestId")
+				if !uuid.MatchString(id) {
+					s.Errorf("got %q, want a UUID", id)
+				}
+				seen[id] = true
 			}
 			if len(seen) != 20 {
 				s.Errorf("got %d different ids of 20", len(seen))

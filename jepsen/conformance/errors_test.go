@@ -167,6 +167,21 @@ var errorCases = []errorCase{
 		in{"Attributes": pairs("Policy", "nonsense")},
 		fails("InvalidAttributeValue", "Invalid value for the parameter Policy."), "",
 	},
+	{
+		"policy with an unknown member", "SetQueueAttributes",
+		in{"Attributes": pairs("Policy", `{"Version":"2012-10-17","Other":1,"Statement":[]}`)},
+		fails("InvalidAttributeValue"), "",
+	},
+	{
+		"policy without an effect", "SetQueueAttributes",
+		in{"Attributes": pairs("Policy", `{"Version":"2012-10-17","Statement":[{"Principal":"*","Action":"SQS:*","Resource":"*"}]}`)},
+		fails("InvalidAttributeValue"), "",
+	},
+	{
+		"policy of more than 8192 bytes", "SetQueueAttributes",
+		in{"Attributes": pairs("Policy", `{"Version":"2012-10-17","Id":"`+strings.Repeat("x", 8192)+`","Statement":[]}`)},
+		fails("InvalidAttributeValue"), "",
+	},
 	{"a queue of another account", "GetQueueUrl", in{"QueueName": "never-made", "QueueOwnerAWSAccountId": "111122223333"}, fails(noSuchQueue), ""},
 }
 

@@ -274,8 +274,10 @@ func TestReceiving(t *testing.T) {
 			q := s.queue()
 			s.send(q, "x")
 			h := handle(s.one(q))
-			s.refused("ChangeMessageVisibility", in{"QueueUrl": q, "ReceiptHandle": h, "VisibilityTimeout": 43201}, fails(invalidValue,
-				"Value 43201 for parameter VisibilityTimeout is invalid. Reason: Must be between 0 and 43200."))
+			for _, n := range []string{"43201", "-1"} {
+				s.refused("ChangeMessageVisibility", in{"QueueUrl": q, "ReceiptHandle": h, "VisibilityTimeout": int(atoi(s, n))}, fails(invalidValue,
+					"Value "+n+" for parameter VisibilityTimeout is invalid. Reason: Must be between 0 and 43200."))
+			}
 			s.none(q, waitTwo) // let two seconds pass
 			s.change(q, h, 43195)
 			s.refused("ChangeMessageVisibility", in{"QueueUrl": q, "ReceiptHandle": h, "VisibilityTimeout": 43200}, fails(invalidValue,
