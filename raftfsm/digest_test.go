@@ -33,6 +33,20 @@ func TestDigestsAtMultiples(t *testing.T) {
 	}
 }
 
+// TestDigestsGivenOutStay: later entries do not change a list that was handed
+// out, or is on its way into a snapshot.
+func TestDigestsGivenOutStay(t *testing.T) {
+	m := New(newMemoryBodies(), nil)
+	m.Apply(&raft.Log{Index: digestsKept * digestInterval, Data: AppendEntryHeader(nil, 1)})
+	kept, snapshot := m.Digests(), m.freeze()
+	m.Apply(&raft.Log{Index: 2 * digestsKept * digestInterval, Data: AppendEntryHeader(nil, 2)})
+	for name, list := range map[string][]IndexedDigest{"digests": kept, "snapshot": snapshot.state.digest.kept} {
+		if len(list) != digestsKept || list[0].Index != digestInterval {
+			t.Errorf("%s: got %v", name, list)
+		}
+	}
+}
+
 // TestDigestPassesFarJump: a jump over very many indexes costs no more than
 // the digests that are kept.
 func TestDigestPassesFarJump(t *testing.T) {

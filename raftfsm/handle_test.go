@@ -69,6 +69,22 @@ func TestHandleTampered(t *testing.T) {
 	}
 }
 
+// TestHandleOfAnotherFormat: a later format is not read as this one, although
+// the same key has signed it.
+func TestHandleOfAnotherFormat(t *testing.T) {
+	s := Settings{HandleKeys: []HandleKey{testKey(1, 0)}}
+	b, err := handleEncoding.DecodeString(s.MintHandle(testReceipt()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	b[0] = handleFormat + 1
+	mac := s.HandleKeys[0].sum([handleFieldSize]byte(b[:handleFieldSize]))
+	copy(b[handleFieldSize:], mac[:])
+	if _, ok := s.ParseHandle(handleEncoding.EncodeToString(b)); ok {
+		t.Error("it was accepted")
+	}
+}
+
 func TestHandleOfAnotherCluster(t *testing.T) {
 	ours := Settings{HandleKeys: []HandleKey{testKey(1, 0)}}
 	theirs := Settings{HandleKeys: []HandleKey{{ID: 1, Key: [32]byte{9}}}}

@@ -153,7 +153,7 @@ func appendBodies(dst [][]byte, b []byte, names *interner) (Command, [][]byte, e
 	f := fields{data: b, reading: true, names: names}
 	number := f.byte(0)
 	k := findNumber(commandKinds[:], number)
-	if k == nil || f.err != nil {
+	if k == nil { // an empty command has number 0, which no kind has
 		return nil, nil, fmt.Errorf("decode command: %w %d", errKind, number)
 	}
 	c := k.read(&f)

@@ -297,6 +297,11 @@ func TestPanicIsIsolated(t *testing.T) {
 		report.Queue != q || report.Command != "SendMessageBatch" || !strings.Contains(report.Stack, "machine_test.go") {
 		t.Errorf("got %d panics, the last one %+v", m.Panics(), report)
 	}
+	for number, want := range map[uint64]string{1: "content 4.0", 2: "content 4.1"} {
+		if got := string(m.bodies.bodies[number]); got != want {
+			t.Errorf("body %d of the send that panicked: got %q, want %q", number, got, want)
+		}
+	}
 	m.must(sqs.DeleteQueue{Queue: q})
 }
 

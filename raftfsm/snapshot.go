@@ -47,14 +47,16 @@ type snapshot struct {
 
 // Snapshot implements raft.FSM. It copies what Persist needs, and nothing
 // large.
-func (m *Machine) Snapshot() (raft.FSMSnapshot, error) {
+func (m *Machine) Snapshot() (raft.FSMSnapshot, error) { return m.freeze(), nil }
+
+func (m *Machine) freeze() *snapshot {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	s := &snapshot{bodies: m.bodies, state: m.state, queues: m.state.queues.Freeze()}
 	s.state.queues = nil
 	s.state.digest.kept = m.state.digest.list()
 	m.bodies.CloseChunk()
-	return s, nil
+	return s
 }
 
 // Persist implements raft.FSMSnapshot. It leaves Close and Cancel to raft, which

@@ -212,6 +212,9 @@ func TestRestoreSwapsEverything(t *testing.T) {
 	if target.AppliedIndex() != source.AppliedIndex() || settings.Region != "eu-west-1" {
 		t.Errorf("got index %d, region %s", target.AppliedIndex(), settings.Region)
 	}
+	if settings.HandleKeys[0].macs == nil {
+		t.Error("the restored keys have no pools")
+	}
 	sourceSettings := source.Settings()
 	if got, ok := settings.ParseHandle(sourceSettings.MintHandle(testReceipt())); !ok || got != testReceipt() {
 		t.Errorf("a handle of before: got %v %v", got, ok)
@@ -228,10 +231,7 @@ func TestSnapshotIsOfItsMoment(t *testing.T) {
 	m := newTestMachine(t)
 	randomLog(m, 9, 60)
 	want := snapshotOf(t, m.Machine)
-	s, err := m.Snapshot()
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := m.freeze()
 	randomLog(m, 10, 60)
 	sink := &memorySink{room: 1 << 30}
 	if err := s.Persist(sink); err != nil {
@@ -247,11 +247,7 @@ func TestPersistToAFullSink(t *testing.T) {
 	randomLog(m, 9, 60)
 	size := len(snapshotOf(t, m.Machine))
 	for _, room := range []int{0, 8, 16, size / 2, size - 1} {
-		s, err := m.Snapshot()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := s.Persist(&memorySink{room: room}); !errors.Is(err, errFull) {
+		if err := m.freeze().Persist(&memorySink{room: room}); !errors.Is(err, errFull) {
 			t.Errorf("room for %d of %d bytes: got %v, want %v", room, size, err, errFull)
 		}
 	}
@@ -292,22 +288,43 @@ func TestRestoreRefusesDamage(t *testing.T) {
 	}
 }
 
-// TestRestoreOfANewerVersion: a program must not obey a state whose rules it
-// does not know.
-func TestRestoreOfANewerVersion(t *testing.T) {
-	source := newTestMachine(t)
-	source.state.settings.Version = StateVersion + 1
-	if err := restore(New(newMemoryBodies(), nil), snapshotOf(t, source.Machine)); !errors.Is(err, errState) {
-		t.Errorf("got %v, want %v", err, errState)
+// TestRestoreRefusesSettings: a program must not obey a state whose rules it
+// does not know, nor one without what it relies on.
+func TestRestoreRefusesSettings(t *testing.T) {
+	changes := map[string]func(*Settings){
+		"newer version": func(s *Settings) { s.Version = StateVersion + 1 },
+		"no version":    func(s *Settings) { s.Version = 0 },
+		"no keys":       func(s *Settings) { s.HandleKeys = nil },
+	}
+	for name, change := range changes {
+		source := newTestMachine(t)
+		change(source.state.settings)
+		if err := restore(New(newMemoryBodies(), nil), snapshotOf(t, source.Machine)); err == nil {
+			t.Errorf("%s: it was accepted", name)
+		}
+	}
+}
+
+// TestSnapshotDropsDeadBodies: after a snapshot nothing is kept of messages
+// that were deleted before it.
+func TestSnapshotDropsDeadBodies(t *testing.T) {
+	m, q := newTestMachine(t), testQueue("q")
+	m.must(sqs.CreateQueue{Queue: q})
+	m.must(testSend(q, 3))
+	m.must(sqs.PurgeQueue{Queue: q})
+	m.must(testSend(q, 1))
+	snapshotOf(t, m.Machine)
+	if len(m.bodies.bodies) != 1 || m.bodies.bodies[4] == nil {
+		t.Errorf("got %v, want body 4 alone", m.bodies.bodies)
 	}
 }
 
 // TestHugeSection: a claimed size costs no memory.
 func TestHugeSection(t *testing.T) {
-	for _, size := range []uint64{maxSection, maxSection + 1, 1<<64 - 1} {
+	for size, want := range map[uint64]error{maxSection: io.EOF, maxSection + 1: errSection, 1<<64 - 1: errSection} {
 		snapshot := binary.BigEndian.AppendUint64([]byte(snapshotMagic), size)
-		if err := restore(New(newMemoryBodies(), nil), append(snapshot, "short"...)); err == nil {
-			t.Errorf("size %d was accepted", size)
+		if err := restore(New(newMemoryBodies(), nil), append(snapshot, "short"...)); !errors.Is(err, want) {
+			t.Errorf("size %d: got %v, want %v", size, err, want)
 		}
 	}
 }
@@ -357,11 +374,7 @@ func FuzzRestore(f *testing.F) {
 // exercise uses a restored state: whatever was in it, it works or refuses.
 func exercise(t *testing.T, m *Machine) {
 	t.Helper()
-	s, err := m.Snapshot()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Persist(&memorySink{room: 1 << 30}); err != nil && len(m.bodies.(*memoryBodies).bodies) > 0 {
+	if err := m.freeze().Persist(&memorySink{room: 1 << 30}); err != nil && len(m.bodies.(*memoryBodies).bodies) > 0 {
 		t.Logf("persist: %v", err) // bodies may be missing
 	}
 	if m.AppliedIndex() == 1<<64-1 {
