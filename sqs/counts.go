@@ -14,7 +14,7 @@ func (m *messages) counts(now, cutoff Time) counts {
 			if m.byHead(id).at > cutoff {
 				break
 			}
-			c.recount(&m.lists[id], now, cutoff)
+			c.recount(m.lists.at(id), now, cutoff)
 		}
 	}
 	for id := range m.waiting.all {
@@ -22,7 +22,7 @@ func (m *messages) counts(now, cutoff Time) counts {
 			break
 		}
 		if m.byHead(id).at > cutoff {
-			c.recount(&m.lists[id], now, cutoff)
+			c.recount(m.lists.at(id), now, cutoff)
 		}
 	}
 	ended := m.leases.below(upTo(now), m.byLease)
@@ -59,15 +59,6 @@ func (m *messages) inFlight(now Time) int {
 	return m.leases.count - m.leases.below(upTo(now), m.byLease)
 }
 
-// roughCounts counts a damaged queue without a look at any message.
-func (m *messages) roughCounts() counts {
-	return counts{
-		visible:  m.ready + m.records.used - m.leases.count,
-		inFlight: m.leases.count,
-		delayed:  m.delayed,
-	}
-}
-
 // oldestArrival is when the oldest message came into the queue that was received
 // less than tiredAfter times and has not expired, hidden or not; 0 if there is
 // none. (SQS developer guide, ApproximateAgeOfOldestMessage: in a dead-letter
@@ -76,7 +67,7 @@ func (m *messages) oldestArrival(cutoff Time) Time {
 	oldest := never
 	for _, o := range []*order{&m.due, &m.undue} {
 		for id := range o.all {
-			l := &m.lists[id]
+			l := m.lists.at(id)
 			if p := l.after(cutoff); p.ordinal < l.sent {
 				oldest = min(oldest, p.rank.at)
 			}
@@ -128,7 +119,7 @@ func (m *messages) wake(now Time) Time {
 		t = m.byLease(slot).at
 	}
 	for id := range m.waiting.all {
-		l := &m.lists[id]
+		l := m.lists.at(id)
 		if at := m.byNext(id).at; at > now {
 			return min(t, at)
 		}

@@ -36,7 +36,7 @@ func (m *messages) dropLists(o *order, cutoff Time, left *steps) {
 			return
 		}
 		m.unfile(id)
-		l := &m.lists[id]
+		l := m.lists.at(id)
 		l.dropTo(l.after(cutoff))
 		m.file(id)
 		m.dropList(id)
@@ -72,7 +72,7 @@ func (m *messages) endDelays(now Time, left *steps) {
 			return
 		}
 		m.unfile(id)
-		l := &m.lists[id]
+		l := m.lists.at(id)
 		l.pass(l.after(now - l.window))
 		m.file(id)
 	}

@@ -27,9 +27,8 @@ type frozenQueue struct {
 	sources []nameEntry[QueueKey]
 }
 
-// Freeze returns the state as it is now. It copies what may still change in
-// place, a few pages of each queue, and marks the pages of records so that they
-// are copied before they change.
+// Freeze returns the state as it is now. It copies little, and marks chunks of
+// lists and pages of records so that they are copied before they change.
 func (s *State) Freeze() *Frozen {
 	f := &Frozen{
 		now:             s.now,
@@ -45,27 +44,24 @@ func (s *State) Freeze() *Frozen {
 
 func (q *queue) freeze() frozenQueue {
 	m := &q.messages
-	f := frozenQueue{
+	return frozenQueue{
 		header:  q.header,
-		lists:   make([]list, 0, m.due.count+m.undue.count),
+		lists:   m.freezeLists(),
 		pages:   m.records.freeze(),
 		groups:  slices.Clone(m.groups.entries),
 		sources: slices.Clone(m.sources.entries),
 	}
-	for i := range m.lists {
-		if !m.lists[i].empty() {
-			f.lists = append(f.lists, m.lists[i].freeze())
-		}
-	}
-	return f
 }
 
-// freeze copies the directory of the chunks, and the last chunk.
-func (l *list) freeze() list {
-	frozen := *l
-	frozen.chunks = slices.Clone(l.chunks)
-	last := &frozen.chunks[len(frozen.chunks)-1]
-	last.runs = slices.Clone(last.runs)
+// freezeLists copies the lists that have messages, without their chunks.
+func (m *messages) freezeLists() []list {
+	frozen := make([]list, 0, m.due.count+m.undue.count)
+	for l := range m.lists.all {
+		if !l.empty() {
+			l.frozen = true
+			frozen = append(frozen, *l)
+		}
+	}
 	return frozen
 }
 

@@ -1,8 +1,6 @@
 package sqs
 
-import (
-	"strings"
-)
+import "strings"
 
 func (s *State) listQueues(c ListQueues) (Result, []Event, *Error) {
 	from := s.place(QueueKey{Account: c.Account, Name: max(c.Prefix, c.After)})
@@ -28,8 +26,7 @@ type QueueCensus struct {
 	Queue       QueueKey
 	Incarnation uint64
 	Damaged     bool
-	// Visible, InFlight and Delayed leave out what has expired. They are
-	// estimates when the queue is damaged.
+	// Visible, InFlight and Delayed leave out what has expired.
 	Visible, InFlight, Delayed int
 	// OldestSentAt is when the oldest message came into the queue, by a send or
 	// a move; 0 when there is none. A message that was received three times
@@ -49,19 +46,16 @@ func (s *State) Census(now Time) []QueueCensus {
 	census := make([]QueueCensus, 0, len(s.directory))
 	for _, q := range s.directory {
 		n := q.counts(now)
-		c := QueueCensus{
-			Queue:       q.key,
-			Incarnation: q.incarnation,
-			Damaged:     q.damaged,
-			Visible:     n.visible,
-			InFlight:    n.inFlight,
-			Delayed:     n.delayed,
-			Counters:    q.counters,
-		}
-		if !q.damaged {
-			c.OldestSentAt = q.messages.oldestArrival(q.cutoff(now))
-		}
-		census = append(census, c)
+		census = append(census, QueueCensus{
+			Queue:        q.key,
+			Incarnation:  q.incarnation,
+			Damaged:      q.damaged,
+			Visible:      n.visible,
+			InFlight:     n.inFlight,
+			Delayed:      n.delayed,
+			OldestSentAt: q.messages.oldestArrival(q.cutoff(now)),
+			Counters:     q.counters,
+		})
 	}
 	return census
 }
@@ -81,10 +75,6 @@ func (s *State) Totals(now Time) Totals {
 	return t
 }
 
-// counts counts the queue's messages at now, with care when it is damaged.
 func (q *queue) counts(now Time) counts {
-	if q.damaged {
-		return q.messages.roughCounts()
-	}
 	return q.messages.counts(now, q.cutoff(now))
 }

@@ -23,14 +23,13 @@ func (s *steps) take() bool {
 // lease has ended as hidden. Whoever counts or looks must therefore compare
 // times, as counts does.
 type messages struct {
-	lists     []list // by list id
-	freeLists []uint32
-	kinds     order // all lists, by window and group
-	due       order // lists whose head may be received, by head
-	undue     order // other lists with messages, by head
-	waiting   order // lists with messages that are not passed, by list.next, padded
-	ready     int   // messages in lists that are passed
-	delayed   int   // and that are not
+	lists   lists
+	kinds   order // all lists, by window and group
+	due     order // lists whose head may be received, by head
+	undue   order // other lists with messages, by head
+	waiting order // lists with messages that are not passed, by list.next, padded
+	ready   int   // messages in lists that are passed
+	delayed int   // and that are not
 
 	records   records
 	sequences order // all records, by sequence number
@@ -46,16 +45,16 @@ type messages struct {
 // The rankings of lists and records.
 
 func (m *messages) byKind(id uint32) rank {
-	l := &m.lists[id]
+	l := m.lists.at(id)
 	return kindRank(l.window, l.group)
 }
 
 func kindRank(window Time, group uint32) rank { return rank{at: window, sequence: uint64(group)} }
 
-func (m *messages) byHead(id uint32) rank { return m.lists[id].headRank() }
+func (m *messages) byHead(id uint32) rank { return m.lists.at(id).headRank() }
 
 func (m *messages) byNext(id uint32) rank {
-	l := &m.lists[id]
+	l := m.lists.at(id)
 	return rank{at: l.next.at + l.window, sequence: l.next.sequence}
 }
 
@@ -81,13 +80,13 @@ func (m *messages) send(r run, window Time, group string) {
 	if ok {
 		m.groups.release(name) // the list has a use of its own
 	} else {
-		id = m.addList(window, name)
+		id = m.addList(list{window: window, group: name})
 	}
 	m.pushTo(id, r)
 }
 
 func (m *messages) pushTo(id uint32, r run) {
-	l := &m.lists[id]
+	l := m.lists.at(id)
 	if l.window == 0 && !l.empty() {
 		l.push(r) // neither its head nor its kind of messages changes
 		m.ready += int(r.count)
@@ -98,24 +97,15 @@ func (m *messages) pushTo(id uint32, r run) {
 	m.file(id)
 }
 
-func (m *messages) addList(window Time, group uint32) uint32 {
-	l := list{window: window, group: group}
-	var id uint32
-	if last := len(m.freeLists) - 1; last >= 0 {
-		id = m.freeLists[last]
-		m.freeLists = m.freeLists[:last]
-		m.lists[id] = l
-	} else {
-		id = uint32(len(m.lists))
-		m.lists = append(m.lists, l)
-	}
+func (m *messages) addList(l list) uint32 {
+	id := m.lists.add(l)
 	m.kinds.add(id, m.byKind)
 	return id
 }
 
 // file puts a list into the orders where its messages are looked for.
 func (m *messages) file(id uint32) {
-	l := &m.lists[id]
+	l := m.lists.at(id)
 	if l.empty() {
 		return
 	}
@@ -134,7 +124,7 @@ func (m *messages) file(id uint32) {
 // unfile takes a list out of them. It must be called before the list changes,
 // and file afterwards.
 func (m *messages) unfile(id uint32) {
-	l := &m.lists[id]
+	l := m.lists.at(id)
 	if l.empty() {
 		return
 	}
@@ -150,24 +140,39 @@ func (m *messages) unfile(id uint32) {
 	m.delayed -= int(l.sent - l.passed)
 }
 
-// dropList forgets a list that has become empty. Those of no group stay: there
-// are few, one for each delay in use, and most queues live from one of them.
+// dropList forgets a list that has become empty. The only list of a queue
+// without groups stays: most queues live from it.
 func (m *messages) dropList(id uint32) {
-	l := &m.lists[id]
-	if !l.empty() || l.group == 0 {
+	l := m.lists.at(id)
+	if !l.empty() || l.group == 0 && m.kinds.count == 1 {
 		return
 	}
 	m.kinds.remove(id, m.byKind)
 	m.groups.release(l.group)
-	*l = list{}
-	m.freeLists = append(m.freeLists, id)
+	m.lists.remove(id)
+	if m.kinds.count <= 1 && len(m.lists.pages) > 1 {
+		m.gatherLists()
+	}
+}
+
+// gatherLists gives the room of many lists back when no more than one is left.
+func (m *messages) gatherLists() {
+	last, ok := m.kinds.first()
+	if !ok {
+		m.lists, m.kinds = lists{}, order{}
+		return
+	}
+	m.unfile(last)
+	l := *m.lists.at(last)
+	m.lists, m.kinds = lists{}, order{}
+	m.file(m.addList(l))
 }
 
 // pick takes the first message of a list and makes it a record, which is in no
 // order but that of sequence numbers.
 func (m *messages) pick(id uint32) (slot uint32) {
 	m.unfile(id)
-	l := &m.lists[id]
+	l := m.lists.at(id)
 	r, body := l.pop()
 	m.file(id)
 	group := m.groups.retain(l.group)

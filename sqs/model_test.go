@@ -1,48 +1,13 @@
 package sqs_test
 
 import (
-	"bytes"
 	"cmp"
-	"flag"
 	"fmt"
-	"math/rand/v2"
-	"reflect"
 	"slices"
-	"strings"
-	"testing"
 	"time"
 
 	"holdfast.internal/sqs"
 )
-
-var (
-	modelCommands = flag.Int("model.commands", 200_000, "commands that TestModel plays")
-	modelSeed     = flag.Uint64("model.seed", 0, "seed of the only run of TestModel; 0 for new ones")
-)
-
-// TestModel plays random commands to a State and to a model that is too simple
-// to be wrong, and compares every answer. A run ends after 5,000 commands, so
-// that a failing seed is soon played again.
-func TestModel(t *testing.T) {
-	const run = 5000
-	if *modelSeed != 0 {
-		playModel(t, *modelSeed, *modelCommands)
-		return
-	}
-	for done := 0; done < *modelCommands && !t.Failed(); done += run {
-		playModel(t, rand.Uint64(), run)
-	}
-}
-
-func playModel(t *testing.T, seed uint64, commands int) {
-	t.Helper()
-	g := newGenerator(seed)
-	for i := range commands {
-		if problem := g.step(t); problem != "" {
-			t.Fatalf("command %d of seed %d (repeat with -model.seed=%d -model.commands=%d): %s", i, seed, seed, i+1, problem)
-		}
-	}
-}
 
 // modelQueue is a queue as a slice of messages, in the order of their sequence
 // numbers.
@@ -140,7 +105,7 @@ func (m *model) apply(at sqs.Moment, c sqs.Command) (sqs.Result, string) {
 			m.reserved[q.name] = at.Now.Add(at.Rules.DeleteWait)
 		}
 	case sqs.SetQueueAttributes:
-		if problem := m.redriveProblem(q.name, c.Attributes); problem != "" {
+		if problem := m.redriveProblem(c.Attributes); problem != "" {
 			return nil, problem
 		}
 		q.set(c.Attributes)
@@ -165,6 +130,8 @@ func (m *model) apply(at sqs.Moment, c sqs.Command) (sqs.Result, string) {
 			}
 		}
 		return r, ""
+	case sqs.CreateQueue, sqs.GetQueueUrl, sqs.ListQueues, sqs.GetQueueAttributes, sqs.TagQueue, sqs.UntagQueue, sqs.ListQueueTags:
+		panic(fmt.Sprintf("%T is not played", c))
 	}
 	return sqs.Done{}, ""
 }
@@ -184,7 +151,7 @@ func (m *model) create(at sqs.Moment, q *modelQueue, c sqs.CreateQueue) (sqs.Res
 	return sqs.Done{}, ""
 }
 
-func (m *model) redriveProblem(source string, attributes []sqs.Attribute) string {
+func (m *model) redriveProblem(attributes []sqs.Attribute) string {
 	for _, a := range attributes {
 		if a.Redrive != nil && m.queue(a.Redrive.Target.Name) == nil {
 			return "InvalidParameterValueException: Value " + a.Value + " for parameter RedrivePolicy is invalid. Reason: Dead letter target does not exist."
@@ -348,317 +315,4 @@ func (q *modelQueue) change(now sqs.Time, c sqs.ChangeMessageVisibilityBatch) sq
 		}
 	}
 	return r
-}
-
-// generator makes up commands and compares the answers.
-type generator struct {
-	*rand.Rand
-	model    *model
-	state    *sqs.State
-	twin     *sqs.State // was thawed from the state some commands ago, and must stay equal
-	at       sqs.Moment
-	receipts [4][]sqs.Receipt // that were given out, by queue
-	steps    int
-}
-
-func newGenerator(seed uint64) *generator {
-	return &generator{
-		Rand:  rand.New(rand.NewPCG(seed, 0)),
-		model: &model{reserved: map[string]sqs.Time{}},
-		state: sqs.New(),
-		twin:  sqs.New(),
-		at:    sqs.Moment{Now: scriptStart, NextBody: 1, Rules: sqs.Rules{InFlightLimit: 50, PurgeWait: time.Minute}},
-	}
-}
-
-var modelQueues = []string{"a", "b", "c", "d"}
-
-func (g *generator) step(t *testing.T) string {
-	t.Helper()
-	g.steps++
-	g.passTime()
-	if g.steps%1000 == 0 {
-		if problem := g.changeTwin(t); problem != "" {
-			return problem
-		}
-	}
-	if g.IntN(50) == 0 {
-		g.state.Pulse(g.at)
-		g.twin.Pulse(g.at)
-	}
-	c := g.command()
-	before := g.outlook()
-	result, events, err := g.state.Apply(g.at, c)
-	if other, _, _ := g.twin.Apply(g.at, c); !reflect.DeepEqual(other, result) {
-		return fmt.Sprintf("%T%+v: the thawed twin answers %+v, not %+v", c, c, other, result)
-	}
-	wanted, refusal := g.model.apply(g.at, c)
-	g.model.expire(g.at.Now) // a lower retention, or a move to a queue of a lower one
-	if problem := compareAnswers(c, result, wanted, err, refusal); problem != "" {
-		return problem
-	}
-	g.remember(c, result)
-	if problem := g.compareEvents(before, events); problem != "" {
-		return fmt.Sprintf("%T%+v: %s", c, c, problem)
-	}
-	return g.compareCensus(c)
-}
-
-func compareAnswers(c sqs.Command, got, want sqs.Result, err *sqs.Error, refusal string) string {
-	text := ""
-	if err != nil {
-		text = err.Error()
-	}
-	if text != refusal {
-		return fmt.Sprintf("%T%+v: got refusal %q, want %q", c, c, text, refusal)
-	}
-	if !reflect.DeepEqual(got, want) {
-		return fmt.Sprintf("%T%+v:\n got %+v\nwant %+v", c, c, got, want)
-	}
-	return ""
-}
-
-// passTime lets nothing, a moment, or days go by.
-func (g *generator) passTime() {
-	switch g.IntN(40) {
-	case 0, 1, 2, 3, 4, 5, 6, 7:
-		g.at.Now += sqs.Time(g.IntN(50))
-	case 8, 9, 10:
-		g.at.Now += sqs.Time(g.IntN(40_000))
-	case 11:
-		g.at.Now += sqs.Time(g.IntN(600_000))
-	case 12:
-		if g.IntN(50) == 0 {
-			g.at.Now += sqs.Time(g.IntN(100 * 3600 * 1000))
-		}
-	}
-	if g.IntN(2000) == 0 {
-		g.at.Rules.InFlightLimit = 1 + g.IntN(60)
-		g.at.Rules.DeleteWait = time.Duration(g.IntN(2)) * time.Minute
-		g.state.Pulse(g.at)
-		g.twin.Pulse(g.at)
-	}
-}
-
-// changeTwin compares the twin with the state, goes on with the twin, and makes
-// another one.
-func (g *generator) changeTwin(t *testing.T) string {
-	t.Helper()
-	if problem := g.compareBodies(); problem != "" {
-		return problem
-	}
-	if got, want := g.twin.Freeze().AppendTo(nil), g.state.Freeze().AppendTo(nil); !bytes.Equal(got, want) {
-		return fmt.Sprintf("the thawed twin has become another\n got %x\nwant %x", got, want)
-	}
-	g.state, g.twin = g.twin, thaw(t, g.state)
-	return ""
-}
-
-func (g *generator) command() sqs.Command {
-	i := g.IntN(len(modelQueues))
-	if g.IntN(2) == 0 {
-		i = 0
-	}
-	q := key(modelQueues[i])
-	switch n := g.IntN(1000); {
-	case g.model.queue(q.Name) == nil, n < 3:
-		return sqs.CreateQueue{Queue: q}
-	case n < 5:
-		return sqs.DeleteQueue{Queue: q}
-	case n < 8:
-		return sqs.PurgeQueue{Queue: q}
-	case n < 20:
-		return sqs.SetQueueAttributes{Queue: q, Attributes: g.attributes()}
-	case n < 25:
-		return sqs.ListDeadLetterSourceQueues{Queue: q, Limit: 10}
-	case n < 350 && len(g.model.queue(q.Name).messages) < 190:
-		return g.send(q)
-	case n < 700:
-		c := sqs.ReceiveMessage{Queue: q, MaxMessages: 1 + g.IntN(10), VisibilityTimeout: sqs.QueueDefault, Short: g.IntN(2) == 0}
-		if g.IntN(2) == 0 {
-			c.VisibilityTimeout = g.someSeconds(60)
-		}
-		return c
-	case n < 880:
-		c := sqs.DeleteMessageBatch{Queue: q}
-		for range 1 + g.IntN(4) {
-			c.Receipts = append(c.Receipts, g.receipt(i))
-		}
-		return c
-	default:
-		c := sqs.ChangeMessageVisibilityBatch{Queue: q}
-		for range 1 + g.IntN(4) {
-			timeout := g.someSeconds(60)
-			if g.IntN(20) == 0 {
-				timeout = seconds(43190 + g.IntN(11))
-			}
-			c.Entries = append(c.Entries, sqs.VisibilityEntry{Receipt: g.receipt(i), Timeout: timeout})
-		}
-		return c
-	}
-}
-
-// someSeconds is 0 as often as all else.
-func (g *generator) someSeconds(most int) time.Duration {
-	return time.Duration(g.IntN(2)*g.IntN(most)) * time.Second
-}
-
-func (g *generator) send(q sqs.QueueKey) sqs.Command {
-	c := sqs.SendMessageBatch{Queue: q}
-	for range 1 + g.IntN(10) {
-		e := sqs.SendEntry{MessageID: sqs.MessageID{byte(g.IntN(256))}, Size: 1 + g.IntN(1100), Delay: sqs.QueueDefault}
-		if g.IntN(3) == 0 {
-			e.Delay = g.someSeconds(90)
-		}
-		if g.IntN(3) == 0 {
-			e.GroupID = strings.Repeat("g", 1+g.IntN(5))
-		}
-		c.Entries = append(c.Entries, e)
-	}
-	return c
-}
-
-func (g *generator) attributes() []sqs.Attribute {
-	pick := func(choices ...string) string { return choices[g.IntN(len(choices))] }
-	switch g.IntN(6) {
-	case 0:
-		return []sqs.Attribute{{Name: sqs.DelaySeconds, Value: pick("0", "0", "5", "100")}}
-	case 1:
-		return []sqs.Attribute{{Name: sqs.VisibilityTimeout, Value: pick("0", "5", "30", "3000")}}
-	case 2:
-		return []sqs.Attribute{{Name: sqs.MessageRetentionPeriod, Value: pick("60", "600", "345600", "345600")}}
-	case 3:
-		return []sqs.Attribute{{Name: sqs.MaximumMessageSize, Value: pick("1024", "1048576")}}
-	case 4:
-		return []sqs.Attribute{{Name: sqs.RedrivePolicyAttribute}}
-	default:
-		target := pick(modelQueues...)
-		return []sqs.Attribute{{
-			Name: sqs.RedrivePolicyAttribute, Value: "{" + target + "}",
-			Redrive: &sqs.RedrivePolicy{Target: key(target), MaxReceiveCount: 1 + g.IntN(5)},
-		}}
-	}
-}
-
-// receipt is mostly one of the latest of a queue, sometimes an old one or that
-// of another queue.
-func (g *generator) receipt(queue int) sqs.Receipt {
-	if g.IntN(40) == 0 {
-		queue = g.IntN(len(modelQueues))
-	}
-	all := g.receipts[queue]
-	if len(all) == 0 {
-		return sqs.Receipt{Incarnation: 1 + uint64(g.IntN(4)), Sequence: 1 << 40, ReceiveNumber: 1, ReceivedAt: g.at.Now}
-	}
-	if g.IntN(3) > 0 {
-		all = all[max(0, len(all)-20):]
-	}
-	return all[g.IntN(len(all))]
-}
-
-func (g *generator) remember(c sqs.Command, result sqs.Result) {
-	i := slices.Index(modelQueues, c.Target().Name)
-	switch r := result.(type) {
-	case sqs.ReceiveMessageResult:
-		for _, m := range r.Messages {
-			g.receipts[i] = append(g.receipts[i], m.Receipt)
-		}
-		g.receipts[i] = g.receipts[i][max(0, len(g.receipts[i])-300):]
-	case sqs.SendMessageBatchResult:
-		for _, e := range r.Entries {
-			g.at.NextBody = max(g.at.NextBody, e.Body+1)
-		}
-	}
-}
-
-// outlook is what the long polls of a queue know.
-type outlook struct {
-	available int
-	next      sqs.Time
-}
-
-func (g *generator) outlook() (all [4]outlook) {
-	for i, name := range modelQueues {
-		all[i] = outlook{available: g.state.Available(key(name), g.at.Now, 1000), next: 1 << 62}
-		if next, ok := g.state.NextAvailable(key(name), g.at.Now); ok {
-			all[i].next = next
-		}
-	}
-	return all
-}
-
-// compareEvents checks that whoever waits for a message hears of everything
-// that makes the wait shorter.
-func (g *generator) compareEvents(before [4]outlook, events []sqs.Event) string {
-	for i, after := range g.outlook() {
-		heard := slices.Contains(events, sqs.Event{Kind: sqs.MessagesAvailable, Queue: key(modelQueues[i])})
-		if (after.available > before[i].available || after.next < before[i].next) && !heard {
-			return fmt.Sprintf("no event for queue %s: %+v became %+v", modelQueues[i], before[i], after)
-		}
-	}
-	return ""
-}
-
-func (g *generator) compareCensus(c sqs.Command) string {
-	var want []sqs.QueueCensus
-	for _, q := range g.model.queues {
-		want = append(want, q.census(g.at.Now))
-	}
-	got := g.state.Census(g.at.Now)
-	if len(got)+len(want) > 0 && !reflect.DeepEqual(got, want) {
-		return fmt.Sprintf("census after %T%+v:\n got %+v\nwant %+v", c, c, got, want)
-	}
-	for _, q := range want {
-		available := min(7, q.Visible)
-		if q.InFlight >= g.at.Rules.InFlightLimit {
-			available = 0
-		}
-		if got := g.state.Available(q.Queue, g.at.Now, 7); got != available {
-			return fmt.Sprintf("available in %s: got %d, want %d", q.Queue.Name, got, available)
-		}
-	}
-	return g.compareNext()
-}
-
-// compareNext compares NextAvailable. It may be too early for a message that
-// has expired and was not dropped yet.
-func (g *generator) compareNext() string {
-	due, _ := g.state.NextPulse()
-	for _, q := range g.model.queues {
-		want := sqs.Time(0)
-		for _, x := range q.messages {
-			if x.visibleAt > g.at.Now && (want == 0 || x.visibleAt < want) {
-				want = x.visibleAt
-			}
-		}
-		got, ok := g.state.NextAvailable(key(q.name), g.at.Now)
-		if ok && got <= g.at.Now || want != 0 && (!ok || got > want) || got != want && due > g.at.Now {
-			return fmt.Sprintf("next available in %s: got %d %t, want %d", q.name, got, ok, want)
-		}
-	}
-	return ""
-}
-
-// compareBodies checks that exactly the bodies of messages are alive, once
-// everything that expired was dropped.
-func (g *generator) compareBodies() string {
-	g.state.Pulse(g.at)
-	g.twin.Pulse(g.at)
-	g.model.expire(g.at.Now)
-	var want, got []uint64
-	for _, q := range g.model.queues {
-		for _, x := range q.messages {
-			want = append(want, x.body)
-		}
-	}
-	slices.Sort(want)
-	for first, count := range g.state.Freeze().Bodies() {
-		for n := first; n < first+count; n++ {
-			got = append(got, n)
-		}
-	}
-	if !slices.Equal(got, want) {
-		return fmt.Sprintf("live bodies: got %v, want %v", got, want)
-	}
-	return ""
 }

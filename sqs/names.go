@@ -80,3 +80,11 @@ func (n *names[K]) name(id uint32) K {
 	}
 	return n.entries[id-1].name
 }
+
+// lookup is name for an id that may not be in use.
+func (n *names[K]) lookup(id uint32) K {
+	if int(id) > len(n.entries) {
+		id = 0
+	}
+	return n.name(id)
+}

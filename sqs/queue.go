@@ -147,19 +147,21 @@ func (s *State) deleteQueue(at Moment, c DeleteQueue) (Result, []Event, *Error) 
 func (s *State) reserve(r reservation) {
 	i, _ := slices.BinarySearchFunc(s.reserved, r, reservation.compare)
 	s.reserved = slices.Insert(s.reserved, i, r)
+	s.reservedUntil[r.key] = r.until
 }
 
 // isReserved reports whether the name of a deleted queue must not be used yet.
 // It does not wait for the pulse that forgets the reservation.
 func (s *State) isReserved(key QueueKey, at Moment) bool {
-	return at.Rules.DeleteWait > 0 && slices.ContainsFunc(s.reserved, func(r reservation) bool {
-		return r.key == key && r.until > at.Now
-	})
+	return at.Rules.DeleteWait > 0 && s.reservedUntil[key] > at.Now
 }
 
 func (s *State) freeNames(now Time, left *steps) {
 	n := 0
 	for n < len(s.reserved) && s.reserved[n].until <= now && left.take() {
+		if r := s.reserved[n]; s.reservedUntil[r.key] == r.until {
+			delete(s.reservedUntil, r.key)
+		}
 		n++
 	}
 	s.reserved = slices.Delete(s.reserved, 0, n)

@@ -1,6 +1,9 @@
 package sqs
 
-import "sort"
+import (
+	"slices"
+	"sort"
+)
 
 const (
 	chunkSize = 128     // runs in a full chunk: 4 KiB
@@ -20,14 +23,15 @@ type run struct {
 // the order of their sequence numbers. As cluster time never goes back, their
 // enqueue times, due times and expiry times only grow, so its head decides.
 //
-// All chunks but the last never change, and neither do runs that are not the
-// last: what is taken from the head is counted beside it. A Frozen may
-// therefore refer to them.
+// What is taken from the head is counted beside it. So nothing of the chunks ever
+// changes but their directory and the last one, and those are copied before
+// when a Frozen refers to them.
 type list struct {
 	window  Time   // from the enqueue of a message until it is due, padded
 	group   uint32 // name id of the MessageGroupId
 	head    uint32 // index of the first run in the first chunk
 	skipped uint32 // messages of that run that are gone
+	frozen  bool   // a Frozen refers to the chunks
 
 	chunks []chunk
 	// Messages are counted from the first that was ever in the list.
@@ -54,6 +58,7 @@ func (l *list) headRank() rank {
 // push adds a run at the end. It becomes one with the run before it when
 // nothing tells them apart.
 func (l *list) push(r run) {
+	l.own()
 	if l.passed == l.sent {
 		if l.window == 0 {
 			l.passed += uint64(r.count)
@@ -65,6 +70,17 @@ func (l *list) push(r run) {
 		l.append(r)
 	}
 	l.sent += uint64(r.count)
+}
+
+// own makes sure that no Frozen refers to what is about to change.
+func (l *list) own() {
+	if !l.frozen {
+		return
+	}
+	l.frozen = false
+	l.chunks = slices.Clone(l.chunks)
+	last := &l.chunks[len(l.chunks)-1]
+	last.runs = append(make([]run, 0, cap(last.runs)), last.runs...)
 }
 
 func (l *list) extend(r run) bool {
@@ -112,6 +128,7 @@ func (l *list) pop() (r rank, body uint64) {
 
 // drop lets the first n chunks go.
 func (l *list) drop(n int) {
+	l.own()
 	l.head, l.skipped = 0, 0
 	if n == len(l.chunks) {
 		l.clear()

@@ -55,7 +55,8 @@ func playList(t *testing.T, r *rand.Rand) {
 			l.dropTo(l.after(cutoff))
 			want = slices.DeleteFunc(slices.Clone(want), func(s single) bool { return s.sentAt <= cutoff })
 		case n == 96 && len(want) > 0:
-			f := l.freeze()
+			l.frozen = true
+			f := l
 			frozen, frozenWant = &f, want
 		}
 		checkList(t, &l, want, next.sentAt)

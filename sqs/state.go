@@ -18,14 +18,17 @@ type State struct {
 	window          int  // Rules.InFlightLimit of the latest command; 0 before the first
 	lastIncarnation uint64
 	queues          map[QueueKey]*queue
-	directory       []*queue // the same, by key
-	links           []link   // whose dead-letter queue is what, by target and source
-	reserved        []reservation
+	directory       []*queue          // the same, by key
+	links           []link            // whose dead-letter queue is what, by target and source
+	reserved        []reservation     // names of deleted queues, by the time when they are free
+	reservedUntil   map[QueueKey]Time // the same
 	schedule        schedule
 }
 
 // New returns a State without queues.
-func New() *State { return &State{queues: make(map[QueueKey]*queue)} }
+func New() *State {
+	return &State{queues: make(map[QueueKey]*queue), reservedUntil: make(map[QueueKey]Time)}
+}
 
 // Apply executes one command. Its refusal is as much a part of the replicated
 // outcome as its result; a command that is refused has changed nothing.
@@ -136,15 +139,6 @@ func (s *State) WaitTime(key QueueKey) (time.Duration, bool) {
 		return 0, false
 	}
 	return time.Duration(q.settings.wait) * time.Second, true
-}
-
-// Damage marks a queue after a panic in one of its commands: what it holds may
-// contradict itself. It is then inspected and deleted, and nothing else.
-func (s *State) Damage(key QueueKey) {
-	if q := s.queues[key]; q != nil {
-		q.damaged = true
-		s.unschedule(q)
-	}
 }
 
 // schedule is a heap of the queues in which something expires, by the time noted

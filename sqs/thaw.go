@@ -111,6 +111,7 @@ func (d *decoder) reserved(s *State) {
 			d.fail("reserved names are not in order")
 		}
 		s.reserved = append(s.reserved, r)
+		s.reservedUntil[r.key] = max(s.reservedUntil[r.key], r.until)
 	}
 }
 
@@ -127,12 +128,10 @@ func (d *decoder) queue(s *State) {
 		return
 	}
 	s.insert(q)
-	if at := q.pulseAt; at != 0 && !q.damaged {
+	if q.pulseAt != 0 {
 		heap.Push(&s.schedule, q)
-	} else {
-		q.pulseAt = 0
 	}
-	if oldest := q.messages.oldest(); oldest != never && !q.damaged {
+	if oldest := q.messages.oldest(); oldest != never {
 		s.expect(q, oldest)
 	}
 }
@@ -189,15 +188,13 @@ func (d *decoder) messages(m *messages, now Time, lastSequence uint64) {
 			return
 		}
 		r := rank{at: Time(group), sequence: uint64(l.window)}
-		if len(m.lists) > 0 && last.compare(r) >= 0 {
+		if m.kinds.count > 0 && last.compare(r) >= 0 {
 			d.fail("lists are not in order")
 			return
 		}
 		last = r
-		id := m.addList(l.window, m.groups.use(groups[group]))
-		l.group = m.lists[id].group
-		m.lists[id] = l
-		m.file(id)
+		l.group = m.groups.use(groups[group])
+		m.file(m.addList(l))
 	}
 	d.records(m, groups, sources, now, lastSequence)
 	if d.err == nil && !m.disjoint() {
@@ -274,8 +271,8 @@ func (d *decoder) records(m *messages, groups []string, sources []QueueKey, now 
 // disjoint reports whether no two messages have one sequence number.
 func (m *messages) disjoint() bool {
 	var all []series
-	for i := range m.lists {
-		c := cursor{list: &m.lists[i]}
+	for l := range m.lists.all {
+		c := cursor{list: l}
 		all = append(all, series{next: func() (numbers, bool) {
 			r, ok := c.next()
 			return numbers{first: r.sequence, count: uint64(r.count)}, ok

@@ -1,0 +1,125 @@
+package sqs_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"holdfast.internal/sqs"
+)
+
+// liveBodies counts the bodies that the state still refers to.
+func (p *player) liveBodies() (n uint64) {
+	for _, count := range p.state.Freeze().Bodies() {
+		n += count
+	}
+	return n
+}
+
+// TestExpiryIsBounded lets thousands of received messages expire at once. They
+// are not counted and not received from then on, but dropped a thousand at a time.
+func TestExpiryIsBounded(t *testing.T) {
+	p := newPlayer(t)
+	p.send(2500)
+	p.receive(2500, time.Second)
+	p.at.Now = p.at.Now.Add(4 * 24 * time.Hour)
+
+	if got := p.state.Totals(p.at.Now); got != (sqs.Totals{Queues: 1}) {
+		t.Errorf("got %+v, want no messages", got)
+	}
+	if got := p.receive(10, 0); len(got) != 0 {
+		t.Errorf("received %v", got)
+	}
+	for _, want := range []uint64{1500, 501, 0} { // a pulse takes a step for the queue
+		if got := p.liveBodies(); got != want {
+			t.Errorf("got %d messages left, want %d", got, want)
+		}
+		if at, ok := p.state.NextPulse(); ok != (want > 0) || ok && at > p.at.Now {
+			t.Errorf("with %d left: next pulse %v %t", want, at, ok)
+		}
+		p.state.Pulse(p.at)
+	}
+}
+
+// TestRunsExpireAtOnce drops any number of never-received messages of one list in
+// one step.
+func TestRunsExpireAtOnce(t *testing.T) {
+	p := newPlayer(t)
+	p.send(20_000)
+	p.at.Now = p.at.Now.Add(2 * 24 * time.Hour)
+	p.send(10)
+	p.at.Now = p.at.Now.Add(2 * 24 * time.Hour)
+	p.state.Pulse(p.at)
+	if got := p.liveBodies(); got != 10 {
+		t.Errorf("got %d messages left, want 10", got)
+	}
+	if got := len(p.receive(20, 0)); got != 20 {
+		t.Errorf("received %d times, want the ten left twice", got)
+	}
+}
+
+// TestLeasesEndInSteps ends thousands of leases at once. All messages count as
+// visible, although one receive makes only a thousand of them ready.
+func TestLeasesEndInSteps(t *testing.T) {
+	p := newPlayer(t)
+	p.send(2500)
+	p.receive(2500, time.Minute)
+	p.at.Now = p.at.Now.Add(time.Hour)
+	if got := p.state.Totals(p.at.Now); got.Visible != 2500 || got.InFlight != 0 {
+		t.Errorf("got %+v, want all visible", got)
+	}
+	if got := p.state.Available(key("q"), p.at.Now, 5000); got != 2500 {
+		t.Errorf("got %d available, want 2500", got)
+	}
+	seen := map[uint64]bool{}
+	for _, r := range p.receive(2500, time.Minute) {
+		seen[r.Sequence] = true
+	}
+	if len(seen) != 2500 {
+		t.Errorf("received %d different messages, want 2500", len(seen))
+	}
+}
+
+// TestTagLimit allows fifty tags after the call, and changes none when there
+// would be more (SQS API reference, TagQueue).
+func TestTagLimit(t *testing.T) {
+	tags := func(from, n int) (all []sqs.Tag) {
+		for i := range n {
+			all = append(all, sqs.Tag{Key: fmt.Sprintf("k%03d", from+i), Value: "v"})
+		}
+		return all
+	}
+	p := newPlayer(t)
+	p.do(sqs.TagQueue{Queue: key("q"), Tags: tags(0, 49)})
+	for _, c := range []sqs.Command{
+		sqs.TagQueue{Queue: key("q"), Tags: tags(49, 2)},
+		sqs.CreateQueue{Queue: key("other"), Tags: tags(0, 51)},
+	} {
+		_, _, err := p.state.Apply(p.at, c)
+		want := "Too many tags added for queue " + c.Target().Name + "."
+		if err == nil || err.Code != sqs.InvalidParameterValue || err.Message != want {
+			t.Errorf("%T: got %v, want %q", c, err, want)
+		}
+	}
+	p.do(sqs.TagQueue{Queue: key("q"), Tags: tags(48, 2)}) // one is there already
+	if got := p.do(sqs.ListQueueTags{Queue: key("q")}).(sqs.ListQueueTagsResult); len(got.Tags) != 50 {
+		t.Errorf("got %d tags, want 50", len(got.Tags))
+	}
+}
+
+// TestAsSendMessage checks both wordings of a message that is too long (AWS
+// recordings test_send_batch_message_size, test_send_oversized_message).
+func TestAsSendMessage(t *testing.T) {
+	entry := sqs.EntryTooLong(1024)
+	if want := "One or more parameters cannot be validated. Reason: Message must be shorter than 1024 bytes."; entry.Message != want {
+		t.Errorf("got %q, want %q", entry.Message, want)
+	}
+	single := sqs.AsSendMessage(entry)
+	if want := "One or more parameters are invalid. Reason: Message must be shorter than 1024 bytes."; single.Message != want {
+		t.Errorf("got %q, want %q", single.Message, want)
+	}
+	other := &sqs.Error{Code: sqs.InternalFailure, Message: "x"}
+	if got := sqs.AsSendMessage(other); got != other {
+		t.Errorf("got %v, want it as it was", got)
+	}
+}

@@ -1,0 +1,81 @@
+package sqs
+
+import (
+	"bytes"
+	"testing"
+	"time"
+)
+
+// TestDamage breaks the index of a queue in several ways. After Damage it must
+// count, freeze and thaw without a panic, and hold the messages that could be
+// saved.
+func TestDamage(t *testing.T) {
+	for _, test := range []struct {
+		name                       string
+		damage                     func(m *messages)
+		visible, inFlight, delayed int
+	}{
+		{"nothing", func(*messages) {}, 20, 10, 10},
+		{"orders are lost", func(m *messages) { m.leases, m.due, m.sequences = order{}, order{}, order{} }, 20, 10, 10},
+		{"a record is in no order", func(m *messages) { m.lift(3) }, 20, 10, 10},
+		{"a sequence number twice", func(m *messages) { m.records.edit(1).sequence = 3 }, 20, 9, 10},
+		{"a record of a run", func(m *messages) { m.records.edit(1).sequence = 15 }, 20, 9, 10},
+		{"a sequence number too high", func(m *messages) { m.records.edit(1).sequence = 1 << 40 }, 20, 9, 10},
+		{"a time to come", func(m *messages) { m.records.edit(1).sentAt = 1 << 50 }, 20, 9, 10},
+		{"a head behind the end", func(m *messages) { m.lists.at(0).head = 1000 }, 10, 10, 10},
+		{"names are lost", func(m *messages) { m.groups = names[string]{} }, 20, 10, 10},
+		{"counts are wrong", func(m *messages) { m.ready, m.delayed, m.records.used = -1, 99, 7 }, 20, 10, 10},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			s, at := damageable(t)
+			test.damage(&s.queues[QueueKey{Name: "q"}].messages)
+			s.Damage(QueueKey{Name: "q"})
+			want := Totals{Queues: 1, Damaged: 1, Visible: test.visible, InFlight: test.inFlight, Delayed: test.delayed}
+			if got := s.Totals(at.Now); got != want {
+				t.Errorf("got %+v, want %+v", got, want)
+			}
+			data := s.Freeze().AppendTo(nil)
+			thawed, err := Thaw(data)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !bytes.Equal(thawed.Freeze().AppendTo(nil), data) {
+				t.Error("a damaged queue changes in a round trip")
+			}
+			at.Now = at.Now.Add(5 * 24 * time.Hour)
+			s.Pulse(at)
+			if got := s.Totals(at.Now); got != (Totals{Queues: 1, Damaged: 1}) {
+				t.Errorf("after its retention it still holds %+v", got)
+			}
+		})
+	}
+}
+
+// damageable is a state with a queue of ten messages each in flight, visible,
+// visible in a group, and delayed, in this order.
+func damageable(t *testing.T) (*State, Moment) {
+	t.Helper()
+	s, at := New(), Moment{Now: 1000, NextBody: 1}
+	do := func(c Command) {
+		if _, _, err := s.Apply(at, c); err != nil {
+			t.Fatal(err)
+		}
+	}
+	q := QueueKey{Name: "q"}
+	send := func(e SendEntry) {
+		at.Now++
+		c := SendMessageBatch{Queue: q}
+		for range 10 {
+			c.Entries = append(c.Entries, e)
+		}
+		do(c)
+		at.NextBody += 10
+	}
+	do(CreateQueue{Queue: q})
+	send(SendEntry{})
+	do(ReceiveMessage{Queue: q, MaxMessages: 10, VisibilityTimeout: time.Minute})
+	send(SendEntry{})
+	send(SendEntry{GroupID: "g"})
+	send(SendEntry{Delay: time.Minute})
+	return s, at
+}
