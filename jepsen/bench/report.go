@@ -48,6 +48,7 @@ type Measured struct {
 	CommitP50    float64 `json:"commit_p50_us,omitempty"` // wake: the sends
 	ClientCPU    float64 `json:"client_cpu_us,omitempty"` // per request, of this process
 	ServerCPU    float64 `json:"server_cpu_us,omitempty"` // per request, of a node that Run started
+	FloorCPU     float64 `json:"floor_cpu_us,omitempty"`  // per request, of this process and the echo server
 }
 
 // Aim is one line of what the project wants to reach, beside what was measured.
@@ -77,14 +78,13 @@ func (o Options) summary(phase string, measured []*measurement) Measured {
 		rates = append(rates, m.rate())
 		requestRates = append(requestRates, float64(m.requests)/m.elapsed.Seconds())
 	}
-	perRequest := func(d time.Duration) float64 { return microseconds(d) / float64(max(all.requests, 1)) }
 	r := Measured{
 		Phase: phase, Protocol: o.Protocol, Connections: o.Connections, Body: o.Body, Batch: o.Batch,
 		Queues: o.Queues, Groups: o.Groups, Seconds: all.elapsed.Seconds(), Messages: all.messages,
 		Rate: median(rates), RequestsRate: median(requestRates), Rounds: len(measured),
 		P50: microseconds(all.latency.quantile(0.5)), P99: microseconds(all.latency.quantile(0.99)), Max: microseconds(all.latency.max),
 		Errors: all.errors, CommitP50: microseconds(all.commit.quantile(0.5)),
-		ClientCPU: perRequest(all.clientCPU), ServerCPU: perRequest(all.serverCPU),
+		ClientCPU: all.perRequest(all.clientCPU), ServerCPU: all.perRequest(all.serverCPU),
 	}
 	if phase == phaseWake {
 		r.Connections, r.Queues = 2, 1
@@ -152,8 +152,8 @@ type table struct {
 
 func newTable(out io.Writer) *table {
 	t := &table{out: out}
-	t.write("%-6s %-5s %5s %5s %9s %9s %9s %9s %9s %6s %9s %6s %9s %9s\n",
-		"phase", "proto", "conns", "batch", "msg/s", "req/s", "p50 ms", "p99 ms", "max ms", "errors", "floor/s", "ratio", "client µs", "server µs")
+	t.write("%-6s %-5s %5s %5s %9s %9s %9s %9s %9s %6s %9s %6s   %s\n",
+		"phase", "proto", "conns", "batch", "msg/s", "req/s", "p50 ms", "p99 ms", "max ms", "errors", "floor/s", "ratio", "CPU µs a request: load + node (floor)")
 	return t
 }
 
@@ -168,9 +168,9 @@ func (t *table) row(r Measured) {
 	if r.Ratio > 0 {
 		floor, ratio = fmt.Sprintf("%.0f", r.FloorRate), fmt.Sprintf("%.2f", r.Ratio)
 	}
-	t.write("%-6s %-5s %5d %5d %9.0f %9.0f %9.3f %9.3f %9.3f %6d %9s %6s %9.1f %9.1f\n",
+	t.write("%-6s %-5s %5d %5d %9.0f %9.0f %9.3f %9.3f %9.3f %6d %9s %6s   %.1f + %.1f (%.1f)\n",
 		r.Phase, r.Protocol, r.Connections, r.Batch, r.Rate, r.RequestsRate, r.P50/1000, r.P99/1000, r.Max/1000,
-		r.Errors, floor, ratio, r.ClientCPU, r.ServerCPU)
+		r.Errors, floor, ratio, r.ClientCPU, r.ServerCPU, r.FloorCPU)
 	if r.FirstError != "" {
 		t.write("       first error: %s\n", r.FirstError)
 	}

@@ -117,7 +117,7 @@ func (o Options) measurePhase(ctx context.Context, product *target, f *floor, ph
 		}
 	}
 	var measured []*measurement
-	var floors, ratios []float64
+	var floors, ratios, floorCPU []float64
 	for range o.Rounds {
 		low, err := measure(ctx, f.target, phase, o)
 		if err != nil {
@@ -129,10 +129,11 @@ func (o Options) measurePhase(ctx context.Context, product *target, f *floor, ph
 		}
 		measured = append(measured, m)
 		floors = append(floors, low.rate())
+		floorCPU = append(floorCPU, low.perRequest(low.clientCPU+low.serverCPU))
 		ratios = append(ratios, m.rate()/low.rate())
 	}
 	r := o.summary(phase, measured)
-	r.FloorRate, r.Ratio = median(floors), median(ratios)
+	r.FloorRate, r.Ratio, r.FloorCPU = median(floors), median(ratios), median(floorCPU)
 	return r, nil
 }
 

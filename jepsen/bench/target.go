@@ -96,3 +96,8 @@ type measurement struct {
 
 // rate returns messages per second.
 func (m *measurement) rate() float64 { return float64(m.messages) / m.elapsed.Seconds() }
+
+// perRequest returns microseconds per request.
+func (m *measurement) perRequest(d time.Duration) float64 {
+	return microseconds(d) / float64(max(m.requests, 1))
+}
