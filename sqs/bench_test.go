@@ -1,6 +1,7 @@
 package sqs_test
 
 import (
+	"strconv"
 	"testing"
 	"time"
 
@@ -121,6 +122,35 @@ func BenchmarkMillion(b *testing.B) {
 			if _, err := sqs.Thaw(data); err != nil {
 				b.Fatal(err)
 			}
+		}
+	})
+}
+
+// BenchmarkGroups freezes, and receives from, a million messages of a hundred
+// thousand groups.
+func BenchmarkGroups(b *testing.B) {
+	const groups = 100_000
+	p := benchPlayer(b)
+	c := sqs.SendMessageBatch{Queue: key("q"), Entries: make([]sqs.SendEntry, 1)}
+	send := func(i int) {
+		c.Entries[0].GroupID = strconv.Itoa(i % groups)
+		_, _, _ = p.state.Apply(p.at, c)
+		p.at.NextBody++
+	}
+	for i := range 10 * groups {
+		send(i)
+	}
+	b.Run("Freeze", func(b *testing.B) {
+		for b.Loop() {
+			p.state.Freeze()
+		}
+	})
+	b.Run("Cycle", func(b *testing.B) {
+		i := 0
+		for b.Loop() {
+			send(i)
+			i++
+			p.benchDelete(p.benchReceive(1, 30*time.Second))
 		}
 	})
 }

@@ -28,7 +28,8 @@ type frozenQueue struct {
 }
 
 // Freeze returns the state as it is now. It copies little, and marks chunks of
-// lists and pages of records so that they are copied before they change.
+// lists and pages of records so that they are copied before they change; so it is
+// no reading method, and must have the State for itself.
 func (s *State) Freeze() *Frozen {
 	f := &Frozen{
 		now:             s.now,

@@ -31,7 +31,8 @@ func New() *State {
 }
 
 // Apply executes one command. Its refusal is as much a part of the replicated
-// outcome as its result; a command that is refused has changed nothing.
+// outcome as its result; a command that is refused has changed nothing that a
+// client could see.
 func (s *State) Apply(at Moment, c Command) (Result, []Event, *Error) {
 	s.tick(&at)
 	switch c := c.(type) {
