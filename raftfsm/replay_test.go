@@ -19,8 +19,12 @@ var recordLog = flag.String("record-log", "", "write testdata/logs/NAME.log anew
 // still be read and give the results and the state that it gave then; a change
 // of behaviour belongs behind a new state version, with a log of its own.
 //
+// Until the first release there are no old logs, and v1 may be written anew:
+//
+//	go test ./raftfsm -run TestReplayOldLogs -record-log v1
+//
 // A log is a file of entries with their sizes (varints); beside it is a text
-// with the running digest and the full digest at its end.
+// with the running digest at its end and the hash of a snapshot taken there.
 func TestReplayOldLogs(t *testing.T) {
 	if *recordLog != "" {
 		record(t, filepath.Join("testdata", "logs", *recordLog+".log"))
