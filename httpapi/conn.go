@@ -1,10 +1,11 @@
 package httpapi
 
 import (
-	"errors"
 	"net"
 	"sync"
 	"syscall"
+
+	"golang.org/x/sys/unix"
 )
 
 // connections knows all that is open, so that it can be closed at once.
@@ -107,8 +108,10 @@ func (c *conn) Close() error {
 	return c.Conn.Close()
 }
 
-// isAlive looks whether the client has closed the connection. Bytes of a next
-// request, sent ahead, mean that it is there. Nothing is taken from the socket.
+// isAlive looks whether the client has closed the connection, or its half of
+// it, which no client does that waits for an answer. Bytes that were sent ahead
+// stay where they are and prove nothing: over TLS, the last word of a client
+// that leaves is such bytes.
 func (c *conn) isAlive() bool {
 	if c.raw == nil {
 		return true
@@ -117,10 +120,9 @@ func (c *conn) isAlive() bool {
 	// Control, not Read: a read would fail once the read deadline of the
 	// request is over, which a long poll outlives.
 	err := c.raw.Control(func(fd uintptr) {
-		var b [1]byte
-		n, _, err := syscall.Recvfrom(int(fd), b[:], syscall.MSG_PEEK|syscall.MSG_DONTWAIT)
-		gone = n == 0 && err == nil ||
-			err != nil && !errors.Is(err, syscall.EAGAIN) && !errors.Is(err, syscall.EINTR)
+		fds := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLRDHUP}}
+		n, err := unix.Poll(fds, 0)
+		gone = err == nil && n > 0
 	})
 	return err == nil && !gone
 }
