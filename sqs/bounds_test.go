@@ -118,6 +118,9 @@ func TestAsSendMessage(t *testing.T) {
 	if want := "One or more parameters are invalid. Reason: Message must be shorter than 1024 bytes."; single.Message != want {
 		t.Errorf("got %q, want %q", single.Message, want)
 	}
+	if got := sqs.MessageTooLong(1024); *got != *single {
+		t.Errorf("got %v, want %v", got, single)
+	}
 	other := &sqs.Error{Code: sqs.InternalFailure, Message: "x"}
 	if got := sqs.AsSendMessage(other); got != other {
 		t.Errorf("got %v, want it as it was", got)

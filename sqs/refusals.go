@@ -8,25 +8,25 @@ import (
 
 // The refusals that depend on the state, in the words of AWS.
 
-// tooLongEntry is how SendMessageBatch words the refusal of an entry for its
-// size (AWS recording test_send_batch_message_size), tooLongMessage how
-// SendMessage does (test_send_oversized_message).
 const (
-	tooLongEntry   = "One or more parameters cannot be validated."
-	tooLongMessage = "One or more parameters are invalid."
+	entryInvalid   = "One or more parameters cannot be validated."
+	messageInvalid = "One or more parameters are invalid."
+	tooLong        = " Reason: Message must be shorter than %d bytes."
 )
 
-// EntryTooLong refuses an entry of a SendMessageBatch for being longer than
-// limit bytes.
-func EntryTooLong(limit int) *Error {
-	return Invalidf(tooLongEntry+" Reason: Message must be shorter than %d bytes.", limit)
-}
+// EntryTooLong refuses an entry of a SendMessageBatch that counts more than limit
+// bytes (AWS recording test_send_batch_message_size).
+func EntryTooLong(limit int) *Error { return Invalidf(entryInvalid+tooLong, limit) }
+
+// MessageTooLong refuses the message of a SendMessage that counts more than limit
+// bytes (AWS recording test_send_oversized_message).
+func MessageTooLong(limit int) *Error { return Invalidf(messageInvalid+tooLong, limit) }
 
 // AsSendMessage rewords the refusal of the one entry of a SendMessageBatch as
 // SendMessage words it.
 func AsSendMessage(e *Error) *Error {
-	if reason, ok := strings.CutPrefix(e.Message, tooLongEntry); ok {
-		return &Error{Code: e.Code, Message: tooLongMessage + reason}
+	if reason, ok := strings.CutPrefix(e.Message, entryInvalid); ok {
+		return &Error{Code: e.Code, Message: messageInvalid + reason}
 	}
 	return e
 }

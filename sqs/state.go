@@ -133,10 +133,11 @@ func (s *State) NextAvailable(key QueueKey, now Time) (Time, bool) {
 }
 
 // WaitTime returns the queue's ReceiveMessageWaitTimeSeconds; false when there
-// is no such queue. It only reads.
+// is nothing to wait for, because there is no such queue or it is damaged: a
+// receive answers with the error then. It only reads.
 func (s *State) WaitTime(key QueueKey) (time.Duration, bool) {
 	q := s.queues[key]
-	if q == nil {
+	if q == nil || q.damaged {
 		return 0, false
 	}
 	return time.Duration(q.settings.wait) * time.Second, true
