@@ -17,7 +17,7 @@ timed = @TIMEFORMAT='$@: %0R s'; time
 
 ## help: list the targets
 help:
-	@sed -n 's/^## //p' $(MAKEFILE_LIST)
+	@awk '/^## / { i = index($$0, ":"); printf "%-13s %s\n", substr($$0, 4, i - 4), substr($$0, i + 2) }' $(MAKEFILE_LIST)
 
 ## build: compile bin/holdfast, one static binary
 build:
@@ -38,13 +38,24 @@ lint: $(LINTER)
 fmt: $(LINTER)
 	$(LINTER) fmt ./...
 
-## unit: every test that needs no other process
-unit:
-	$(timed) $(GO) test ./...
+# The packages whose tests run in this process; the others start brokers.
+packages = $$($(GO) list ./... | grep -v -e /jepsen$$ -e /jepsen/conformance$$)
 
-## race: the same under the race detector
+## unit: the tests of every room
+unit:
+	$(timed) $(GO) test $(packages)
+
+## race: the same, and a few kills, under the race detector
 race:
-	$(timed) $(GO) test -race ./...
+	$(timed) $(GO) test -race $(packages) ./jepsen
+
+## conformance: what AWS answers, in both protocols
+conformance:
+	$(timed) $(GO) test -count=1 ./jepsen/conformance
+
+## kills: kill -9 under load, stops, damaged logs, clients that leave
+kills:
+	$(timed) $(GO) test -count=1 ./jepsen
 
 ## fuzz: each fuzz target for FUZZTIME (default 10s)
 FUZZTIME ?= 10s
@@ -58,6 +69,11 @@ fuzz:
 ## bench: measure a node against its floors (text and bench.json)
 bench: build
 	bin/holdfast bench --floor --json bench.json
+
+## test-long: the long forms: slow cases, 100 kills, 10 minutes a fuzz target
+test-long: export HOLDFAST_LONG := 1
+test-long: FUZZTIME = 10m
+test-long: conformance kills fuzz
 
 ## test-clients: AWS CLI, boto3, JavaScript and Java SDKs against a node
 test-clients: build
@@ -74,4 +90,4 @@ $(LINTER):
 $(GREMLINS):
 	GOBIN=$(TOOLS) $(GO) install github.com/go-gremlins/gremlins/cmd/gremlins@$(GREMLINS_VERSION)
 
-.PHONY: help build run test lint fmt unit race fuzz bench test-clients mutate
+.PHONY: help build run test test-long test-clients bench lint fmt unit race conformance kills fuzz mutate
