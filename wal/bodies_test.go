@@ -155,7 +155,7 @@ func TestBodiesMisuse(t *testing.T) {
 
 func TestWriteLiveFailsAndIsRepeated(t *testing.T) {
 	b := NewBodies()
-	for n := uint64(0); n < 300; n++ {
+	for n := range uint64(300) {
 		b.Append(n, bodyOf(n, 50_000)) // several packed chunks
 		if n%90 == 0 {
 			b.CloseChunk()
@@ -200,7 +200,7 @@ func (w *limitedWriter) Write(p []byte) (int, error) {
 
 func TestDamagedStreamIsRefused(t *testing.T) {
 	b := NewBodies()
-	for n := uint64(0); n < 3; n++ {
+	for n := range uint64(3) {
 		b.Append(n, bodyOf(n, 40))
 	}
 	b.CloseChunk()
@@ -464,7 +464,7 @@ func FuzzOpenGeneration(f *testing.F) {
 	}
 	f.Add(stream.Bytes())
 	f.Add([]byte{})
-	f.Fuzz(func(t *testing.T, data []byte) {
+	f.Fuzz(func(_ *testing.T, data []byte) {
 		b := NewBodies()
 		commit, err := b.OpenGeneration(bytes.NewReader(data), 10)
 		if err != nil {

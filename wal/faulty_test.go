@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 )
 
 var errPower = errors.New("the power is gone")
@@ -97,13 +98,13 @@ func (f *faultyFiles) cut() error {
 	var errs []error
 	for _, file := range f.files {
 		if file.synced < file.written {
-			errs = append(errs, file.File.Truncate(file.synced))
+			errs = append(errs, file.Truncate(file.synced))
 		}
 		errs = append(errs, file.File.Close())
 	}
 	for _, undo := range f.undo {
-		for i := len(undo) - 1; i >= 0; i-- {
-			if err := undo[i](); err != nil && !errors.Is(err, os.ErrNotExist) {
+		for _, takeBack := range slices.Backward(undo) {
+			if err := takeBack(); err != nil && !errors.Is(err, os.ErrNotExist) {
 				errs = append(errs, err)
 			}
 		}

@@ -94,10 +94,11 @@ func (o LogOptions) withDefaults() LogOptions {
 type Log struct {
 	dir     string
 	options LogOptions
-	opened  time.Time    // the origin of busySince
-	busy    atomic.Int64 // when the StoreLogs now running began: ns since opened, plus 1; 0 if none runs
+	opened  time.Time // the origin of the stopwatches
 	bytes   atomic.Int64
 	raised  atomic.Bool // Fatal was called
+
+	storing, deleting stopwatch // of StoreLogs and DeleteRange
 
 	truncating sync.Mutex // one DeleteRange at a time, its removal of files included
 
@@ -197,14 +198,28 @@ func (l *Log) LastIndex() (uint64, error) {
 // Bytes is what the log occupies on disk, in bytes.
 func (l *Log) Bytes() int64 { return l.bytes.Load() }
 
-// Busy is how long the StoreLogs now running has been running, 0 if none is:
-// a disk that hangs makes it grow.
+// Busy is how long the StoreLogs or DeleteRange now running has been running,
+// the wait for its turn included; 0 if none is. A disk that hangs makes it grow.
 func (l *Log) Busy() time.Duration {
-	since := l.busy.Load()
-	if since == 0 {
+	now := l.sinceOpened()
+	return max(l.storing.read(now), l.deleting.read(now))
+}
+
+func (l *Log) sinceOpened() time.Duration { return l.options.Now().Sub(l.opened) }
+
+// stopwatch tells other goroutines when a call began.
+type stopwatch struct{ began atomic.Int64 } // plus 1; 0: no call runs
+
+func (s *stopwatch) start(now time.Duration) { s.began.Store(int64(now) + 1) }
+func (s *stopwatch) stop()                   { s.began.Store(0) }
+
+// read is at least a nanosecond while a call runs.
+func (s *stopwatch) read(now time.Duration) time.Duration {
+	began := s.began.Load()
+	if began == 0 {
 		return 0
 	}
-	return max(l.options.Now().Sub(l.opened)-time.Duration(since-1), 1)
+	return max(now-time.Duration(began-1), 1)
 }
 
 // GetLog reads the entry at index into e, whose Data and Extensions must not
@@ -260,7 +275,9 @@ func (l *Log) StoreLogs(entries []*raft.Log) error {
 	if len(entries) == 0 {
 		return nil
 	}
+	l.storing.start(l.sinceOpened())
 	err := l.store(entries)
+	l.storing.stop()
 	if err != nil {
 		l.raise()
 	}
@@ -276,8 +293,6 @@ func (l *Log) store(entries []*raft.Log) error {
 	if err := checkConsecutive(entries); err != nil {
 		return err
 	}
-	l.busy.Store(int64(l.options.Now().Sub(l.opened)) + 1)
-	defer l.busy.Store(0)
 	if err := l.makeRoom(entries[0].Index); err != nil {
 		return err
 	}
@@ -362,7 +377,8 @@ func (l *Log) raise() {
 	l.options.Fatal(err)
 }
 
-// Close releases the files. All that StoreLogs returned for is durable already.
+// Close releases the files, after the calls that run now. All that StoreLogs
+// returned for is durable already.
 func (l *Log) Close() error {
 	l.truncating.Lock()
 	defer l.truncating.Unlock()

@@ -58,6 +58,37 @@ func TestScanRecordsStopsAtDamage(t *testing.T) {
 	}
 }
 
+func TestCheckTorn(t *testing.T) {
+	batch := entries(1, 3, 1, 2001) // none ends in a zero byte
+	whole, start, third := segmentOf(batch), len(segmentOf(batch[:1])), len(segmentOf(batch[:2]))
+	hole := func(b []byte) []byte { clear(b[start+600 : start+1700]); return b }
+	for _, tt := range []struct {
+		name    string
+		corrupt func([]byte) []byte
+		err     error
+	}{
+		{"hole at the end", func(b []byte) []byte { return hole(b)[:third] }, nil},
+		{"hole before an intact record", hole, errLaterRecord},
+		{"hole before a record that is cut", func(b []byte) []byte { return hole(b)[:len(b)-1] }, nil},
+		{"cut", func(b []byte) []byte { return b[:start+52] }, nil},
+		{"cut record of another index", func(b []byte) []byte { b[start+2+atIndex]++; return b[:start+52] }, errRecordOrder},
+		{"length that is too short", func(b []byte) []byte { b[start] ^= 1; return b[:third] }, errLengthBefore},
+		{"length that is too long", func(b []byte) []byte { b[start] ^= 2; return b[:third] }, errLengthBefore},
+		{"whole", func(b []byte) []byte { b[start+50] ^= 1; return b[:third] }, errNotTorn},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			data := tt.corrupt(append([]byte(nil), whole...))
+			end, next, _ := scanRecords(data, 1, ignore)
+			if end != start || next != 2 {
+				t.Fatalf("the scan ends at %d before entry %d, want %d before entry 2", end, next, start)
+			}
+			if err := checkTorn(data, end, next); !errors.Is(err, tt.err) {
+				t.Errorf("got %v, want %v", err, tt.err)
+			}
+		})
+	}
+}
+
 // FuzzScanSegment damages a segment in any way: what is read from it must be a
 // prefix of what was written.
 func FuzzScanSegment(f *testing.F) {

@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"runtime/debug"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/cespare/xxhash/v2"
@@ -20,9 +22,10 @@ var _ raft.StableStore = (*Stable)(nil)
 // lockTimeout is how long OpenStable waits for another process to go.
 const lockTimeout = time.Second
 
-// The two keys under which raft keeps one fact, its last vote, and the key of
-// the record that holds both.
+// raft's keys: its term, and the two under which it keeps one fact, its last
+// vote; and the key of the record that holds both.
 var (
+	keyTerm          = []byte("CurrentTerm")
 	keyVoteTerm      = []byte("LastVoteTerm")
 	keyVoteCandidate = []byte("LastVoteCand")
 	keyVote          = []byte("vote")
@@ -49,31 +52,76 @@ type Stable struct {
 
 // OpenStable opens or creates the store at path, whose directory must exist,
 // and holds a file lock on it until Close: one process has a data directory.
-// It returns ErrLocked if the lock is not free within a second.
+// It returns ErrLocked if the lock is not free within a second, and ErrCorrupt
+// if term and vote cannot be read or do not fit together; the lock may then be
+// held until the process ends.
 func OpenStable(path string) (*Stable, error) {
 	isNew := !exists(path)
-	bolt, err := raftboltdb.New(raftboltdb.Options{
-		Path:        path,
-		BoltOptions: &bbolt.Options{Timeout: lockTimeout},
-	})
-	switch {
-	case errors.Is(err, bbolt.ErrTimeout):
+	s, err := openBolt(path, &bbolt.Options{Timeout: lockTimeout})
+	if errors.Is(err, bbolt.ErrTimeout) {
 		return nil, fmt.Errorf("open %s: %w", path, ErrLocked)
-	case isBoltDamage(err):
-		return nil, fmt.Errorf("open stable store: %w", corrupt(path, 0, "%v", err))
-	case err != nil:
+	}
+	if err != nil {
 		return nil, fmt.Errorf("open stable store: %w", err)
 	}
 	if isNew {
 		if err := (osFiles{}).syncDir(filepath.Dir(path)); err != nil {
-			return nil, errors.Join(fmt.Errorf("sync data directory: %w", err), bolt.Close())
+			return nil, errors.Join(fmt.Errorf("sync data directory: %w", err), s.Close())
 		}
 	}
-	return &Stable{bolt: bolt}, nil
+	return s, nil
 }
 
-func isBoltDamage(err error) bool {
-	return errors.Is(err, bbolt.ErrInvalid) || errors.Is(err, bbolt.ErrChecksum) || errors.Is(err, bbolt.ErrVersionMismatch)
+// openBolt opens the file and reads what raft keeps in it. bbolt panics over
+// many kinds of damage, and faults beyond the end of a file that was cut; both
+// become ErrCorrupt.
+func openBolt(path string, o *bbolt.Options) (s *Stable, err error) {
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer func() {
+		if p := recover(); p != nil {
+			s, err = nil, corrupt(path, 0, "%v", p)
+		}
+	}()
+	bolt, err := raftboltdb.New(raftboltdb.Options{Path: path, BoltOptions: o})
+	var system syscall.Errno
+	switch {
+	case errors.Is(err, bbolt.ErrTimeout) || errors.As(err, &system):
+		return nil, err
+	case err != nil:
+		return nil, corrupt(path, 0, "%v", err)
+	}
+	s = &Stable{bolt: bolt}
+	if _, err := s.facts(); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
+}
+
+// facts is what raft keeps; 0 and "" stand for what was never set.
+type facts struct {
+	term, voteTerm uint64
+	candidate      string
+}
+
+// facts reads term and vote. raft raises its term before it votes in it.
+func (s *Stable) facts() (facts, error) {
+	var f facts
+	var err error
+	if f.term, err = s.GetUint64(keyTerm); err != nil && !errors.Is(err, errNotFound) {
+		return f, err
+	}
+	vote, err := s.get(keyVote)
+	if errors.Is(err, errNotFound) {
+		return f, nil
+	}
+	if err != nil {
+		return f, err
+	}
+	f.voteTerm, f.candidate = binary.BigEndian.Uint64(vote), string(vote[8:])
+	if f.voteTerm > f.term {
+		return f, fmt.Errorf("read stable store: %w: a vote in term %d, but the term is %d; %s", ErrCorrupt, f.voteTerm, f.term, rejoin)
+	}
+	return f, nil
 }
 
 // Close releases the file and its lock.

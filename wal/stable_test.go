@@ -1,7 +1,10 @@
 package wal
 
 import (
+	"bytes"
 	"errors"
+	"fmt"
+	"os"
 	"path/filepath"
 	"testing"
 )
@@ -44,6 +47,9 @@ func vote(t *testing.T, s *Stable, term uint64, candidate string) {
 func TestStableKeepsVoteWhole(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "stable.db")
 	s := openStable(t, path)
+	if err := s.SetUint64(keyTerm, 9); err != nil {
+		t.Fatal(err)
+	}
 	vote(t, s, 7, "node-a")
 	checkVote(t, s, 7, "node-a")
 
@@ -80,15 +86,15 @@ func TestStableAbsentKey(t *testing.T) {
 
 func TestStableDetectsDamagedValue(t *testing.T) {
 	s := openStable(t, filepath.Join(t.TempDir(), "stable.db"))
-	if err := s.SetUint64([]byte("CurrentTerm"), 3); err != nil {
+	if err := s.SetUint64(keyTerm, 3); err != nil {
 		t.Fatal(err)
 	}
-	sealed, _ := s.bolt.Get([]byte("CurrentTerm"))
+	sealed, _ := s.bolt.Get(keyTerm)
 	sealed[len(sealed)-1] ^= 1
-	if err := s.bolt.Set([]byte("CurrentTerm"), sealed); err != nil {
+	if err := s.bolt.Set(keyTerm, sealed); err != nil {
 		t.Fatal(err)
 	}
-	if v, err := s.GetUint64([]byte("CurrentTerm")); !errors.Is(err, ErrCorrupt) {
+	if v, err := s.GetUint64(keyTerm); !errors.Is(err, ErrCorrupt) {
 		t.Errorf("got %d, %v; want ErrCorrupt", v, err)
 	}
 }
@@ -99,4 +105,58 @@ func TestStableIsTheNodeLock(t *testing.T) {
 	if _, err := OpenStable(path); !errors.Is(err, ErrLocked) {
 		t.Errorf("second open: got %v, want ErrLocked", err)
 	}
+}
+
+// A damaged file is refused without a panic, or read as it was written; what
+// bbolt does not look at does not matter.
+func TestDamagedStableStore(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "stable.db")
+	s := openStable(t, path)
+	for term := uint64(1); term < 9; term++ {
+		if err := s.SetUint64(keyTerm, term); err != nil {
+			t.Fatal(err)
+		}
+		vote(t, s, term, "node-a")
+	}
+	s.Close()
+	whole := read(t, path)
+	check := func(what string, damaged []byte) {
+		t.Helper()
+		fresh := filepath.Join(t.TempDir(), "stable.db") // a lock may stay after damage
+		write(t, fresh, damaged)
+		s, err := OpenStable(fresh)
+		if errors.Is(err, ErrCorrupt) {
+			return
+		}
+		if err != nil {
+			t.Errorf("%s: got %v, want ErrCorrupt", what, err)
+			return
+		}
+		defer s.Close()
+		if f, err := s.facts(); err != nil || f.voteTerm > 8 || f.term > 8 {
+			t.Errorf("%s: got %+v, error %v", what, f, err)
+		}
+	}
+	for size := 512; size < len(whole); size += 2048 {
+		check(fmt.Sprintf("%d of %d bytes", size, len(whole)), whole[:size])
+	}
+	for at := bytes.IndexByte(whole, 1); at < len(whole); at += 61 {
+		damaged := bytes.Clone(whole)
+		damaged[at] ^= 0x55
+		check(fmt.Sprintf("byte %d", at), damaged)
+	}
+}
+
+func TestVoteAheadOfTheTermIsRefused(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "stable.db")
+	s := openStable(t, path)
+	vote(t, s, 3, "node-a")
+	s.Close()
+	if _, err := OpenStable(path); !errors.Is(err, ErrCorrupt) {
+		t.Errorf("got %v, want ErrCorrupt", err)
+	}
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	openStable(t, path)
 }

@@ -18,10 +18,12 @@ import (
 // raft calls it at the front beside a running StoreLogs.
 func (l *Log) DeleteRange(from, to uint64) error {
 	l.truncating.Lock()
+	l.deleting.start(l.sinceOpened())
 	forgotten, err := l.deleteRange(from, to)
 	if err == nil && len(forgotten) > 0 {
 		err = l.remove(forgotten)
 	}
+	l.deleting.stop()
 	l.truncating.Unlock()
 	if err != nil {
 		l.raise()

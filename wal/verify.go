@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/hashicorp/raft"
-	raftboltdb "github.com/hashicorp/raft-boltdb/v2"
 	"go.etcd.io/bbolt"
 )
 
@@ -43,14 +42,13 @@ type LogReport struct {
 	LastTerm    uint64
 }
 
-// StableReport is raft's term and vote. Locked: a running node has the file,
-// and nothing else is known.
+// StableReport is raft's term and its last vote, 0 and "" if there is none.
+// Locked: a running node has the file, and nothing else is known.
 type StableReport struct {
-	Locked     bool
-	Term       uint64
-	VoteTerm   uint64
-	VotedFor   string
-	NeverVoted bool
+	Locked   bool
+	Term     uint64
+	VoteTerm uint64
+	VotedFor string // the candidate as raft encodes it
 }
 
 // SnapshotReport is one snapshot that was read whole.
@@ -78,7 +76,7 @@ func Verify(dataDir string) (Report, error) {
 	if err := r.verifySnapshots(filepath.Join(dataDir, SnapshotDir)); err != nil {
 		return r, fmt.Errorf("verify snapshots: %w", err)
 	}
-	r.compareLogAndSnapshots()
+	r.compare()
 	return r, nil
 }
 
@@ -130,38 +128,18 @@ func (r *Report) verifyStable(path string) error {
 		r.note("%s: there is no stable store", path)
 		return nil
 	}
-	bolt, err := raftboltdb.New(raftboltdb.Options{
-		Path:        path,
-		BoltOptions: &bbolt.Options{Timeout: 100 * time.Millisecond, ReadOnly: true},
-	})
-	switch {
-	case errors.Is(err, bbolt.ErrTimeout):
+	stable, err := openBolt(path, &bbolt.Options{Timeout: 100 * time.Millisecond, ReadOnly: true})
+	if errors.Is(err, bbolt.ErrTimeout) {
 		r.Stable.Locked = true
 		r.note("%s: not verified, a running process has it", path)
 		return nil
-	case isBoltDamage(err):
-		return r.problem(corrupt(path, 0, "%v", err))
-	case err != nil:
-		return err
-	}
-	return errors.Join(r.problem(r.readStable(&Stable{bolt: bolt})), bolt.Close())
-}
-
-func (r *Report) readStable(s *Stable) (err error) {
-	if r.Stable.Term, err = s.GetUint64([]byte("CurrentTerm")); err != nil && !errors.Is(err, errNotFound) {
-		return err
-	}
-	r.Stable.VoteTerm, err = s.GetUint64(keyVoteTerm)
-	if errors.Is(err, errNotFound) {
-		r.Stable.NeverVoted = true
-		return nil
 	}
 	if err != nil {
-		return err
+		return r.problem(err)
 	}
-	candidate, err := s.Get(keyVoteCandidate)
-	r.Stable.VotedFor = string(candidate)
-	return err
+	f, err := stable.facts()
+	r.Stable = StableReport{Term: f.term, VoteTerm: f.voteTerm, VotedFor: f.candidate}
+	return errors.Join(r.problem(err), stable.Close())
 }
 
 func (r *Report) verifySnapshots(dir string) error {
@@ -193,9 +171,9 @@ func (r *Report) verifySnapshots(dir string) error {
 	return nil
 }
 
-// compareLogAndSnapshots finds entries that are neither in the log nor in a
-// snapshot.
-func (r *Report) compareLogAndSnapshots() {
+// compare finds entries that are neither in the log nor in a snapshot, and a
+// term that is behind that of an entry.
+func (r *Report) compare() {
 	if r.Log.Entries == 0 || !r.OK() {
 		return
 	}
@@ -206,6 +184,10 @@ func (r *Report) compareLogAndSnapshots() {
 	if r.Log.First > covered+1 {
 		r.Problems = append(r.Problems, fmt.Sprintf("the log begins with entry %d, but the newest snapshot reaches only to entry %d; %s",
 			r.Log.First, covered, rejoin))
+	}
+	if !r.Stable.Locked && r.Stable.Term < r.Log.LastTerm {
+		r.Problems = append(r.Problems, fmt.Sprintf("the log ends in term %d, but %s has term %d; %s",
+			r.Log.LastTerm, StableFile, r.Stable.Term, rejoin))
 	}
 }
 

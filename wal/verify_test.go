@@ -18,10 +18,10 @@ func dataDir(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
 	s := openStable(t, filepath.Join(dir, StableFile))
-	vote(t, s, 3, "node-a")
-	if err := s.SetUint64([]byte("CurrentTerm"), 4); err != nil {
+	if err := s.SetUint64(keyTerm, 4); err != nil {
 		t.Fatal(err)
 	}
+	vote(t, s, 3, "node-a")
 	s.Close()
 	snapshots := openSnapshots(t, filepath.Join(dir, SnapshotDir))
 	mustTake(t, snapshots, 20, 2, 1000)
@@ -109,6 +109,9 @@ func TestVerifyFindsDamage(t *testing.T) {
 				return b
 			})
 		}, StableFile, ""},
+		{"stable store lost", func(_ *testing.T, dir string) error {
+			return os.Remove(filepath.Join(dir, StableFile))
+		}, "has term 0", ""},
 		{"nothing there", func(_ *testing.T, dir string) error {
 			return errors.Join(os.RemoveAll(filepath.Join(dir, LogDir)), os.RemoveAll(filepath.Join(dir, SnapshotDir)),
 				os.Remove(filepath.Join(dir, StableFile)))
