@@ -76,6 +76,7 @@ func TestAlive(t *testing.T) {
 					t.Fatal(err)
 				}
 				body, _ := io.ReadAll(resp.Body)
+				resp.Body.Close()
 				if string(body) != want {
 					t.Errorf("got %s, want %s", body, want)
 				}

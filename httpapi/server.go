@@ -52,6 +52,10 @@ type Config struct {
 	// MaxBody is the largest request body on the wire, in bytes. Default 7 MiB:
 	// 1 MiB of text can be six times as long when it is escaped.
 	MaxBody int
+	// MaxBodies bounds the memory of all larger request bodies together, in
+	// bytes. A request for which there is no room is throttled. Default
+	// 256 MiB.
+	MaxBodies int
 	// ReadTimeout is how long a request may take to come in, from its first
 	// byte to its last. Default 30 s.
 	ReadTimeout time.Duration
@@ -82,6 +86,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.MaxBody == 0 {
 		c.MaxBody = 7 << 20
+	}
+	if c.MaxBodies == 0 {
+		c.MaxBodies = 256 << 20
 	}
 	if c.ReadTimeout == 0 {
 		c.ReadTimeout = 30 * time.Second
@@ -126,6 +133,7 @@ type Server struct {
 
 	requests    sync.Pool // of *request
 	connections connections
+	bodies      bodyBudget
 	draining    atomic.Bool
 	certificate atomic.Pointer[tls.Certificate]
 	common      atomic.Pointer[commonHeaders]
@@ -135,6 +143,7 @@ type Server struct {
 // cannot be read.
 func New(broker Broker, c Config) (*Server, error) {
 	s := &Server{broker: broker, config: c.withDefaults()}
+	s.bodies.limit = s.config.MaxBodies
 	if s.config.CertFile != "" {
 		if err := s.ReloadCertificate(); err != nil {
 			return nil, err
@@ -145,6 +154,7 @@ func New(broker Broker, c Config) (*Server, error) {
 	s.http = &fasthttp.Server{
 		Handler:                      s.handle,
 		ErrorHandler:                 s.handleUnreadable,
+		HeaderReceived:               s.admit,
 		Concurrency:                  s.config.MaxConnections,
 		ReadBufferSize:               16 << 10, // the longest head of a request
 		WriteBufferSize:              4 << 10,
@@ -226,6 +236,7 @@ func (s *Server) Abort() {
 
 // handle serves one request.
 func (s *Server) handle(ctx *fasthttp.RequestCtx) {
+	defer s.bodies.release(&ctx.Request.Header)
 	if s.serveHealth(ctx) {
 		return
 	}

@@ -1,10 +1,12 @@
 package httpapi_test
 
 import (
+	"bufio"
 	"crypto/md5"
 	"encoding/hex"
 	"encoding/json"
 	"encoding/xml"
+	"net/http"
 	"strings"
 	"testing"
 
@@ -100,5 +102,52 @@ func TestRequestTooLarge(t *testing.T) {
 	}
 	if r := e.query(body); r.status != 413 || !strings.Contains(r.body, "<Code>RequestEntityTooLarge</Code>") {
 		t.Errorf("Query: got %d %s", r.status, r.body)
+	}
+	e = serve(t, newStateBroker(), httpapi.Config{MaxBody: 100_000})
+	client := e.dial(false)
+	defer client.Close()
+	write(t, client, "POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n30000\r\n"+strings.Repeat("x", 0x30000)+"\r\n0\r\n\r\n")
+	resp, err := http.ReadResponse(bufio.NewReader(client), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp.Body.Close()
+	if resp.StatusCode != 413 {
+		t.Errorf("chunked: got %s", resp.Status)
+	}
+}
+
+// TestLargeRequestsAreBounded announces large bodies until there is no room, and
+// gets it back when the first client leaves.
+func TestLargeRequestsAreBounded(t *testing.T) {
+	e := serve(t, newStateBroker(), httpapi.Config{MaxBodies: 200_000})
+	e.json("CreateQueue", `{"QueueName":"q"}`)
+	large := `{"QueueUrl":"q","MessageBody":"` + strings.Repeat("x", 100_000) + `"}`
+	waits := e.dial(false)
+	write(t, waits, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 150000\r\n\r\n")
+	throttled := func() bool {
+		r := e.json("SendMessage", large)
+		if r.status == 200 {
+			return false
+		}
+		if r.status != 403 || r.header["x-amzn-query-error"] != "RequestThrottled;Sender" || r.header["x-holdfast-outcome"] != "not-applied" {
+			t.Fatalf("got %d %v %s, want RequestThrottled", r.status, r.header, r.body)
+		}
+		return true
+	}
+	if !eventually(throttled) {
+		t.Error("there is room for more than the limit")
+	}
+	if r := e.json("SendMessage", `{"QueueUrl":"q","MessageBody":"x"}`); r.status != 200 {
+		t.Errorf("a small request: got %d %s", r.status, r.body)
+	}
+	waits.Close()
+	if !eventually(func() bool { return !throttled() }) {
+		t.Error("the room of a client that left is not given back")
+	}
+	for range 5 {
+		if throttled() {
+			t.Error("the room of a request that was carried out is not given back")
+		}
 	}
 }
