@@ -146,14 +146,16 @@ func (l *Log) open() error {
 	if err := layout.carryOut(f); err != nil {
 		return err
 	}
-	if err := l.repair(found.torn); err != nil {
-		return err
+	if found.torn != nil {
+		if err := l.repair(layout.segments[len(layout.segments)-1], *found.torn); err != nil {
+			return err
+		}
 	}
 	l.engine, err = l.options.engine(l.dir, layout.segments, found.last, l.options.SegmentSize, f)
 	if err != nil {
 		return err
 	}
-	if found.last >= found.first && found.last > 0 {
+	if found.first > 0 && found.last >= found.first {
 		l.first, l.last = found.first, found.last
 	}
 	l.bytes.Store(l.engine.size())
@@ -161,14 +163,8 @@ func (l *Log) open() error {
 }
 
 // repair cuts a torn tail off.
-func (l *Log) repair(t *torn) error {
-	if t == nil {
-		return nil
-	}
-	path := filepath.Join(l.dir, filepath.Base(t.path))
-	if p, _, ok := parseSegmentName(filepath.Base(t.path)); ok {
-		path = filepath.Join(l.dir, segmentName(p)) // an END file has its final name now
-	}
+func (l *Log) repair(tail segment, t torn) error {
+	path := filepath.Join(l.dir, tail.name)
 	if err := l.options.files.truncate(path, t.at); err != nil {
 		return fmt.Errorf("cut torn tail: %w", err)
 	}

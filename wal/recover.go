@@ -137,9 +137,9 @@ func (l *layout) carryOut(f files) error {
 
 // torn is the place where the last segment ends in a record that a crash cut.
 type torn struct {
-	path string
-	at   int64 // offset of the cut record
-	size int64 // bytes from there to the end of the file
+	path string // before an interrupted truncation is carried out
+	at   int64  // offset of the cut record
+	size int64  // bytes from there to the end of the file
 }
 
 // scanned is what reading the whole log gave.

@@ -332,6 +332,15 @@ func TestInterruptedTruncationOfTheFront(t *testing.T) {
 	}
 }
 
+func TestTornTailInALeftover(t *testing.T) {
+	dir := writeLog(t, 40, 200, 2000)
+	middle := filepath.Base(segmentPaths(t, dir)[2])
+	first, _, _ := parseSegmentName(middle)
+	torn := segmentOf(entries(first, first+3, 1, 200))
+	write(t, filepath.Join(dir, middle+endSuffix), torn[:len(torn)-1])
+	checkRepaired(t, dir, first+2, 200, 2000)
+}
+
 func TestDamagedLeftoverIsRefusedBeforeAnythingIsRemoved(t *testing.T) {
 	dir := writeLog(t, 40, 200, 2000)
 	middle := filepath.Base(segmentPaths(t, dir)[2])
