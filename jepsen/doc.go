@@ -2,7 +2,16 @@
 // breaks what they stand on, records what clients saw, and judges the history.
 //
 // It imports no room of the broker and knows it by HTTP alone, so that a mistake
-// in the broker cannot hide in the judge. What lives here so far: fault (the
-// injectors), bench (load and its floors, run by `holdfast bench`) and clients
-// (AWS SDKs in other languages, run by `make test-clients`).
+// in the broker cannot hide in the judge.
+//
+//	fault        processes that are killed, damaged files, disks that fail
+//	workload     clients that record what they asked and were told
+//	history      the record
+//	checker      what a history proves about the broker
+//	bench        load, measured against an echo server (`holdfast bench`)
+//	conformance  the cases of the SQS specification, answer by answer
+//	clients      AWS SDKs in other languages (`make test-clients`)
+//
+// The tests of this package run the real binary: the one in HOLDFAST_BIN, or one
+// that they build.
 package jepsen

@@ -58,7 +58,13 @@ func buildAndRun(m *testing.M) (code int, err error) {
 // failed, the end of the node's output is shown.
 func startNode(t *testing.T, flags ...string) *fault.Node {
 	t.Helper()
-	n, err := fault.Start(t.Context(), fault.Options{Binary: binary, DataDir: filepath.Join(t.TempDir(), "data"), Flags: flags})
+	return startNodeIn(t, filepath.Join(t.TempDir(), "data"), flags...)
+}
+
+// startNodeIn is startNode with a data folder of its own.
+func startNodeIn(t *testing.T, data string, flags ...string) *fault.Node {
+	t.Helper()
+	n, err := fault.Start(t.Context(), fault.Options{Binary: binary, DataDir: data, Flags: flags})
 	if err != nil {
 		t.Fatal(err)
 	}

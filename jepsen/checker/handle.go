@@ -86,6 +86,7 @@ type Coverage struct {
 	Redeliveries  int // hand-outs with a count above 1
 	Deletes       int // acknowledged
 	Changes       int // acknowledged changes of visibility
+	Superseded    int // acknowledged deletes by a handle older than a later hand-out of the message
 	AcrossFaults  int // acknowledged deletes and changes by a handle issued before a fault and used after it
 	LeasesAcross  int // hand-outs whose predecessor's lease began before a fault and ended after it
 	DelaysAcross  int // first hand-outs of delayed messages sent before a fault and due after it
@@ -93,10 +94,10 @@ type Coverage struct {
 }
 
 func (c Coverage) String() string {
-	return fmt.Sprintf("%d operations (%.1f %% unknown), %d faults, %d sent, %d handed out (%d again), %d deleted, %d changed; "+
+	return fmt.Sprintf("%d operations (%.1f %% unknown), %d faults, %d sent, %d handed out (%d again), %d deleted (%d by old handles), %d changed; "+
 		"across faults: %d handles used, %d leases, %d delays; %d empty receives",
 		c.Operations, 100*float64(c.Unknown)/float64(max(c.Operations, 1)), c.Faults, c.Sent, c.Handouts, c.Redeliveries,
-		c.Deletes, c.Changes, c.AcrossFaults, c.LeasesAcross, c.DelaysAcross, c.EmptyReceives)
+		c.Deletes, c.Superseded, c.Changes, c.AcrossFaults, c.LeasesAcross, c.DelaysAcross, c.EmptyReceives)
 }
 
 func cover(r *run) Coverage {
@@ -142,13 +143,17 @@ func (c *Coverage) coverMessage(r *run, m *message, faults []history.Operation) 
 		if o.Outcome != history.OK {
 			continue
 		}
-		if o.Kind == history.Delete {
-			c.Deletes++
-		} else {
-			c.Changes++
-		}
-		if from := issued[o.Handle]; from != nil && between(from, o) {
+		from := issued[o.Handle]
+		if from != nil && between(from, o) {
 			c.AcrossFaults++
+		}
+		if o.Kind == history.Change {
+			c.Changes++
+			continue
+		}
+		c.Deletes++
+		if last := m.handouts[len(m.handouts)-1].Operation; last != from && last.Return < o.Call {
+			c.Superseded++
 		}
 	}
 	if len(m.handouts) == 0 {

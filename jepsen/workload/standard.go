@@ -11,8 +11,9 @@ import (
 )
 
 const (
-	// maxKept is how many handles a consumer keeps for later.
-	maxKept = 200
+	// maxKept is how many handles a consumer keeps for later. With more, most of
+	// their messages would be deleted by others before it comes back.
+	maxKept = 40
 	// drainQuiet is how many receives in a row have to find nothing before a
 	// queue counts as empty.
 	drainQuiet = 2

@@ -1,0 +1,150 @@
+package jepsen_test
+
+import (
+	"context"
+	"errors"
+	"net"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"holdfast.internal/jepsen/fault"
+	"holdfast.internal/jepsen/history"
+	"holdfast.internal/jepsen/workload"
+)
+
+// startOnDisk runs a node on a disk of its own, whose faults hit nobody else.
+func startOnDisk(t *testing.T) (*fault.Disk, *fault.Node) {
+	t.Helper()
+	disk, err := fault.NewDisk(t.TempDir(), 128<<20)
+	if errors.Is(err, fault.ErrUnavailable) {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := disk.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	node := startNodeIn(t, filepath.Join(disk.Path(), "data"), "--disk-reserve", "32MiB", "--request-timeout", "2s")
+	return disk, node
+}
+
+// expectExit waits until the node has ended by itself with the given code.
+func expectExit(t *testing.T, n *fault.Node, want int, within time.Duration) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), within)
+	defer cancel()
+	code, err := n.Wait(ctx)
+	if err != nil || code != want {
+		t.Fatalf("exit code %d %v, want %d", code, err, want)
+	}
+}
+
+// After a failed write nobody knows what is on the disk: the node acknowledges
+// nothing more and ends. What it had acknowledged is there after the power
+// failure that is played here.
+func TestBrokenDiskEndsTheNode(t *testing.T) {
+	disk, node := startOnDisk(t)
+	client := newClient(t, node)
+	q := createQueue(t, client, "q", "300")
+	bodies := fill(t, client, q, 50)
+	if err := disk.Break(); err != nil {
+		t.Fatal(err)
+	}
+	if o := client.Send(t.Context(), q, "after", history.QueueDefault); o.Outcome == history.OK {
+		t.Error("a send to a broken disk was acknowledged")
+	}
+	expectExit(t, node, 4, 10*time.Second)
+	if err := disk.Remount(); err != nil {
+		t.Fatal(err)
+	}
+	restart(t, node)
+	expectAll(t, client, q, bodies)
+}
+
+// Below the reserve a node takes nothing that makes it grow, still hands out and
+// deletes, and takes messages again when there is space.
+func TestLowDiskRefusesGrowthOnly(t *testing.T) {
+	disk, node := startOnDisk(t)
+	client := newClient(t, node)
+	q := createQueue(t, client, "q", "300")
+	send(t, client, q, "before")
+	if err := disk.Fill(16 << 20); err != nil {
+		t.Fatal(err)
+	}
+	refused := awaitSend(t, client, q, func(o history.Operation) bool { return o.Outcome != history.OK })
+	if refused.Outcome != history.Fail || refused.Status != 503 && refused.Status != 403 {
+		t.Errorf("send with a low disk: %s, status %d, %s", refused.Outcome, refused.Status, refused.Error)
+	}
+	m := succeed(t, client.Receive(t.Context(), q, 1, history.QueueDefault, 0)).Messages
+	if len(m) != 1 {
+		t.Fatalf("received %d messages, want 1", len(m))
+	}
+	succeed(t, client.Change(t.Context(), q, m[0].Handle, 0))
+	succeed(t, client.Delete(t.Context(), q, m[0].Handle))
+	if err := disk.Free(); err != nil {
+		t.Fatal(err)
+	}
+	awaitSend(t, client, q, func(o history.Operation) bool { return o.Outcome == history.OK })
+}
+
+// awaitSend sends until an answer is as wanted, which it must be soon.
+func awaitSend(t *testing.T, c *workload.Client, q workload.Queue, wanted func(history.Operation) bool) history.Operation {
+	t.Helper()
+	patient := *c
+	patient.Timeout = 20 * time.Second
+	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
+		if o := patient.Send(t.Context(), q, "probe", history.QueueDefault); wanted(o) {
+			return o
+		}
+	}
+	t.Fatal("no send was answered as wanted within 20 s")
+	return history.Operation{}
+}
+
+// A node whose disk hangs breaks all connections, so that clients turn to
+// others, and ends as soon as the kernel lets it.
+func TestStalledDiskEndsTheNode(t *testing.T) {
+	if !*long {
+		t.Skip("takes a quarter of a minute; run with -long")
+	}
+	disk, node := startOnDisk(t)
+	client := newClient(t, node)
+	q := createQueue(t, client, "q", "300")
+	bodies := fill(t, client, q, 10)
+	if err := disk.Freeze(); err != nil {
+		t.Fatal(err)
+	}
+	start := time.Now()
+	if o := client.Send(t.Context(), q, "during", history.QueueDefault); o.Outcome == history.OK {
+		t.Error("a send to a frozen disk was acknowledged")
+	}
+	for listens(node) {
+		if took := time.Since(start); took > 15*time.Second {
+			t.Fatalf("the node listens %v after its disk froze", took)
+		}
+		time.Sleep(50 * time.Millisecond) // between two looks
+	}
+	if err := disk.Thaw(); err != nil {
+		t.Fatal(err)
+	}
+	expectExit(t, node, 5, 10*time.Second)
+	restart(t, node)
+	if c := succeed(t, client.Count(t.Context(), q)); c.Visible < len(bodies) || c.Visible > len(bodies)+1 {
+		t.Errorf("%d visible, want %d, and perhaps the one whose answer was lost", c.Visible, len(bodies))
+	}
+}
+
+// listens reports whether the API port takes connections.
+func listens(n *fault.Node) bool {
+	conn, err := net.Dial("tcp", strings.TrimPrefix(n.Endpoint(), "http://"))
+	if err != nil {
+		return false
+	}
+	conn.Close()
+	return true
+}
