@@ -2,6 +2,7 @@ package sqs
 
 import (
 	"bytes"
+	"slices"
 	"testing"
 	"time"
 )
@@ -19,7 +20,7 @@ func TestDamage(t *testing.T) {
 		{"orders are lost", func(m *messages) { m.leases, m.due, m.sequences = order{}, order{}, order{} }, 20, 10, 10},
 		{"a record is in no order", func(m *messages) { m.lift(3) }, 20, 10, 10},
 		{"a sequence number twice", func(m *messages) { m.records.edit(1).sequence = 3 }, 20, 9, 10},
-		{"a record of a run", func(m *messages) { m.records.edit(1).sequence = 15 }, 20, 9, 10},
+		{"a record of a run", func(m *messages) { m.records.edit(1).sequence = 15 }, 19, 10, 10},
 		{"a sequence number too high", func(m *messages) { m.records.edit(1).sequence = 1 << 40 }, 20, 9, 10},
 		{"a time to come", func(m *messages) { m.records.edit(1).sentAt = 1 << 50 }, 20, 9, 10},
 		{"a head behind the end", func(m *messages) { m.lists.at(0).head = 1000 }, 10, 10, 10},
@@ -47,12 +48,15 @@ func TestDamage(t *testing.T) {
 			if got := s.Totals(at.Now); got != (Totals{Queues: 1, Damaged: 1}) {
 				t.Errorf("after its retention it still holds %+v", got)
 			}
+			if got := s.queues[QueueKey{Name: "q"}].messages.groups.entries; len(got) != 0 {
+				t.Errorf("names are still in use: %v", got)
+			}
 		})
 	}
 }
 
-// damageable is a state with a queue of ten messages each in flight, visible,
-// visible in a group, and delayed, in this order.
+// damageable is a state with a queue of ten messages in flight, ten visible by
+// turns with ten of a group, and ten delayed.
 func damageable(t *testing.T) (*State, Moment) {
 	t.Helper()
 	s, at := New(), Moment{Now: 1000, NextBody: 1}
@@ -62,20 +66,16 @@ func damageable(t *testing.T) (*State, Moment) {
 		}
 	}
 	q := QueueKey{Name: "q"}
-	send := func(e SendEntry) {
+	send := func(entries ...SendEntry) {
 		at.Now++
-		c := SendMessageBatch{Queue: q}
-		for range 10 {
-			c.Entries = append(c.Entries, e)
-		}
+		c := SendMessageBatch{Queue: q, Entries: slices.Repeat(entries, 10)}
 		do(c)
-		at.NextBody += 10
+		at.NextBody += uint64(len(c.Entries))
 	}
 	do(CreateQueue{Queue: q})
 	send(SendEntry{})
 	do(ReceiveMessage{Queue: q, MaxMessages: 10, VisibilityTimeout: time.Minute})
-	send(SendEntry{})
-	send(SendEntry{GroupID: "g"})
+	send(SendEntry{}, SendEntry{GroupID: "g"})
 	send(SendEntry{Delay: time.Minute})
 	return s, at
 }
