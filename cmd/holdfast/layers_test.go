@@ -36,11 +36,8 @@ var layers = map[string]room{
 		external: []string{raftModule, "github.com/hashicorp/go-hclog", "github.com/google/uuid", "golang.org/x/sys"},
 	},
 	"httpapi": {
-		rooms: []string{"cluster", "raftfsm", "sqs", "sns"},
-		external: []string{
-			"github.com/valyala", "github.com/google/uuid", "github.com/cespare/xxhash", "github.com/prometheus/client_golang",
-			"golang.org/x/sys",
-		},
+		rooms:    []string{"cluster", "raftfsm", "sqs", "sns"},
+		external: []string{"github.com/valyala", "github.com/prometheus/client_golang", "golang.org/x/sys"},
 	},
 	"jepsen": {external: []string{"github.com/anishathalye/porcupine", "github.com/aws", "github.com/valyala", "golang.org/x/sys"}},
 	"cmd/holdfast": {

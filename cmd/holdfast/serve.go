@@ -1,6 +1,8 @@
 package main
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -24,6 +26,9 @@ func (c *serveCommand) Run(out *console, parsed *kong.Context) error {
 		return err
 	}
 	b, err := startBroker(out.ctx, &c.serveFlags, logger)
+	if errors.Is(err, context.Canceled) {
+		return nil // told to stop before it had begun
+	}
 	if err != nil {
 		return err
 	}

@@ -267,3 +267,14 @@ func TestSettingsAndStatusCommands(t *testing.T) {
 		t.Errorf("status of one node up and one down: got %s", both)
 	}
 }
+
+// A node that is told to stop while it starts ends cleanly.
+func TestStopDuringStart(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	var stdout, stderr bytes.Buffer
+	args := []string{"serve", "--data", t.TempDir(), "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0"}
+	if code := run(ctx, args, strings.NewReader(""), &stdout, &stderr); code != 0 {
+		t.Errorf("got exit %d, want 0: %s", code, stderr.String())
+	}
+}

@@ -89,7 +89,7 @@ func newWALReport(r wal.Report) walReport {
 
 func (r walReport) write(w io.Writer) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	_, _ = fmt.Fprintf(table, "log\t%d entries, %d to %d, %s in %d segments\n",
+	_, _ = fmt.Fprintf(table, "log\t%d entries, %d to %d, %s, segments: %d\n",
 		r.Log.Entries, r.Log.First, r.Log.Last, sizeText(r.Log.Bytes), r.Log.Segments)
 	if r.Stable.Locked {
 		_, _ = fmt.Fprintln(table, "vote\tnot read, a running node has it")

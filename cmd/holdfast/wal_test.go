@@ -41,7 +41,7 @@ func TestDump(t *testing.T) {
 	want := []struct{ kind, queue, result string }{
 		{"CreateQueue", "orders", "ok"},
 		{"SendMessageBatch", "orders", "ok"},
-		{"ReceiveMessage", "orders", "ok, 1 messages"},
+		{"ReceiveMessage", "orders", "ok, 1 received"},
 		{"DeleteMessageBatch", "orders", "ok"},
 		{"DeleteQueue", "nowhere", "QueueDoesNotExist"},
 	}

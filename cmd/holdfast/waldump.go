@@ -128,7 +128,7 @@ func resultText(outcome raftfsm.Outcome) string {
 	}
 	switch result := outcome.Result.(type) {
 	case sqs.ReceiveMessageResult:
-		return fmt.Sprintf("ok, %d messages", len(result.Messages))
+		return fmt.Sprintf("ok, %d received", len(result.Messages))
 	case sqs.SendMessageBatchResult:
 		refused := 0
 		for _, entry := range result.Entries {
