@@ -92,7 +92,7 @@ func TestAdmissionInOrder(t *testing.T) {
 		a := &admission{pending: func() int64 { return 0 }}
 		a.held = maxHeld
 		order := make(chan int64, 3)
-		for _, size := range []int64{3 << 20, 1, 2 << 20} {
+		come := func(size int64) {
 			go func() {
 				if err := a.admit(t.Context(), nil, size); err != nil {
 					t.Error(err)
@@ -101,8 +101,10 @@ func TestAdmissionInOrder(t *testing.T) {
 			}()
 			synctest.Wait()
 		}
+		come(3 << 20)
+		come(1)
 		a.release(2 << 20) // room for the second and the third, but they came later
-		synctest.Wait()
+		come(2 << 20)
 		if len(order) != 0 {
 			t.Errorf("%d bytes were let in before those that came first", <-order)
 		}

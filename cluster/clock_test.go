@@ -83,6 +83,18 @@ func TestClockStepsOnlyForGapThatLasts(t *testing.T) {
 	}
 }
 
+func TestClockNeverGoesBack(t *testing.T) {
+	f := newFakeTime()
+	c := f.clock()
+	c.start(0)
+	f.pass(t, c, time.Second)
+	before := c.now()
+	f.run -= time.Hour // no clock should do that
+	if now := c.now(); now < before {
+		t.Errorf("went back by %v with its source", before.Sub(now))
+	}
+}
+
 func TestClockAfterPause(t *testing.T) {
 	f := newFakeTime()
 	c := f.clock()

@@ -113,6 +113,44 @@ func TestCoalescerPacksWhatWaits(t *testing.T) {
 	})
 }
 
+func TestCoalescerSecondEntryIsAsLargeAsTheFirst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newFakeRaft(time.Second)
+		c := newCoalescer(r.apply, fixedTime, func(int64) {})
+		offerAll := func(commands, size int) {
+			for range commands {
+				go func() {
+					if _, err := offer(t.Context(), c, 1, size); err != nil {
+						t.Error(err)
+					}
+				}()
+				synctest.Wait()
+			}
+		}
+		offerAll(7, 10) // entries of 1, 1, and 5
+		time.Sleep(1500 * time.Millisecond)
+		if len(r.entries) != 3 {
+			t.Fatalf("got %d entries, want 3", len(r.entries))
+		}
+		offerAll(4, 10)
+		if len(r.entries) != 3 {
+			t.Errorf("4 commands left while 5 are in flight")
+		}
+		offerAll(1, 10)
+		if len(r.entries) != 4 {
+			t.Errorf("5 commands wait although as many are in flight")
+		}
+		time.Sleep(time.Minute)
+		offerAll(7, 10)
+		time.Sleep(1500 * time.Millisecond)
+		offerAll(1, maxEntrySize)
+		if len(r.entries) != 8 {
+			t.Errorf("got %d entries, want 8: a full entry waits", len(r.entries))
+		}
+		c.close()
+	})
+}
+
 func TestCoalescerEntrySize(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newFakeRaft(time.Second)

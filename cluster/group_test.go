@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -87,10 +88,11 @@ func TestGrowingCommandsAreRefusedBelowReserve(t *testing.T) {
 	stop(t, n)
 
 	c.DiskReserve = 1 << 62
-	c.RequestTimeout = 20 * time.Millisecond
 	n = start(t, c)
 	command, content := sendMessage("refused", 0)
-	if _, err := n.Do(t.Context(), command, content); !errors.Is(err, ErrOverloaded) {
+	brief, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	if _, err := n.Do(brief, command, content); !errors.Is(err, ErrOverloaded) {
 		t.Errorf("got %v, want %v", err, ErrOverloaded)
 	}
 	d := receive(t, n, 0)

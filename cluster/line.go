@@ -139,7 +139,7 @@ func (l *line) enter(w *waiter, key sqs.QueueKey, wait time.Duration) entrance {
 	l.tickets++
 	w.queue, w.turn, w.ticket, w.end = q, false, l.tickets, l.elapsed()+wait
 	switch {
-	case q.waiters.len == 0 && sight.available > q.proposed:
+	case sight.available > q.proposed:
 		q.proposed++
 		w.turn = true
 		return entrance{short: short, turn: true}

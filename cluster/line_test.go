@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"holdfast.internal/raftfsm"
 	"holdfast.internal/sqs"
 )
 
@@ -235,6 +236,111 @@ func TestDeletedQueueWakesItsWaiters(t *testing.T) {
 		}
 		if len(n.line.queues) != 0 {
 			t.Errorf("%d lines are left of a queue that is gone", len(n.line.queues))
+		}
+	})
+}
+
+func TestDeletedQueueLeavesNoLine(t *testing.T) {
+	inBubble(t, func(t *testing.T, n *Node) {
+		receive(t, n, 0)
+		do(t, n, sqs.DeleteQueue{Queue: queue})
+		if len(n.line.queues) != 0 {
+			t.Errorf("%d lines are left of a queue that is gone", len(n.line.queues))
+		}
+	})
+}
+
+// holdBack has the next receive that is proposed wait for the returned function,
+// which gives the error that it ends with; nil lets it go on.
+func holdBack(n *Node) func(error) {
+	gate, inner := make(chan error), n.line.propose
+	var held atomic.Bool
+	n.line.propose = func(ctx context.Context, c sqs.ReceiveMessage) (raftfsm.Outcome, error) {
+		if held.CompareAndSwap(false, true) {
+			if err := <-gate; err != nil {
+				return raftfsm.Outcome{}, err
+			}
+		}
+		return inner(ctx, c)
+	}
+	return func(err error) { gate <- err }
+}
+
+func TestTurnPassesOnWhenReceiveComesBack(t *testing.T) {
+	inBubble(t, func(t *testing.T, n *Node) {
+		send(t, n, "one", 0)
+		letGo := holdBack(n)
+		first := make(chan error, 1)
+		go func() {
+			_, err := n.Receive(t.Context(), receiveOne(30*time.Second), 20*time.Second, nil)
+			first <- err
+		}()
+		synctest.Wait()
+		second := make(chan Delivery, 1)
+		go func() { second <- receive(t, n, 20*time.Second) }()
+		synctest.Wait()
+		if n.line.parked.Load() != 1 {
+			t.Fatal("the second receiver does not wait although the only message is the first one's")
+		}
+		letGo(ErrOutcomeUnknown)
+		if err := <-first; !errors.Is(err, ErrOutcomeUnknown) {
+			t.Errorf("got %v, want %v", err, ErrOutcomeUnknown)
+		}
+		synctest.Wait()
+		if len(second) != 1 || len((<-second).Messages) != 1 {
+			t.Error("the second receiver did not get the message that the first has left")
+		}
+	})
+}
+
+func TestEmptyReceiveKeepsItsPlace(t *testing.T) {
+	inBubble(t, func(t *testing.T, n *Node) {
+		send(t, n, "snatched", 0)
+		letGo := holdBack(n)
+		answered := make(chan string, 2)
+		wait := func(name string) {
+			go func() {
+				if len(receive(t, n, 20*time.Second).Messages) == 1 {
+					answered <- name
+				}
+			}()
+			synctest.Wait()
+		}
+		wait("first") // has its turn, but somebody is faster
+		wait("second")
+		do(t, n, receiveOne(time.Hour))
+		letGo(nil)
+		synctest.Wait()
+		if n.line.parked.Load() != 2 {
+			t.Fatalf("got %d parked, want both", n.line.parked.Load())
+		}
+		send(t, n, "a", 0)
+		synctest.Wait()
+		send(t, n, "b", 0)
+		if one, other := <-answered, <-answered; one != "first" || other != "second" {
+			t.Errorf("got %s before %s", one, other)
+		}
+	})
+}
+
+func TestLongPollIsNoErrorWhenTheWindowFillsUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		config := bubbleConfig()
+		config.Seed.Account = queue.Account
+		config.Seed.Rules.InFlightLimit = 1
+		n := start(t, config)
+		createQueue(t, n)
+		send(t, n, "a", 0)
+		send(t, n, "b", 0)
+		letGo := holdBack(n)
+		waiting := make(chan Delivery, 1)
+		go func() { waiting <- receive(t, n, 10*time.Second) }()
+		synctest.Wait()
+		do(t, n, receiveOne(time.Hour))
+		begin := time.Now()
+		letGo(nil)
+		if d := <-waiting; len(d.Messages) != 0 || time.Since(begin) < 9*time.Second {
+			t.Errorf("got %+v after %v, want an empty answer at the end of the wait", d, time.Since(begin))
 		}
 	})
 }

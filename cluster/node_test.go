@@ -369,6 +369,57 @@ func TestInMemoryRestart(t *testing.T) {
 	})
 }
 
+func TestClusterTimeDoesNotGoBackWithARestart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := bubbleConfig()
+		n, err := Start(t.Context(), c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		createQueue(t, n)
+		before := n.Now()
+		stop(t, n)
+		c.Now = func() time.Time { return time.Now().Add(-time.Hour) }
+		n = start(t, c)
+		if now := n.Now(); now < before {
+			t.Errorf("went back by %v with the wall clock", before.Sub(now))
+		}
+	})
+}
+
+func TestSnapshotsInMemory(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := bubbleConfig()
+		c.SnapshotEntries = 3
+		n, err := Start(t.Context(), c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		createQueue(t, n)
+		for i := range 5 {
+			send(t, n, fmt.Sprint("message ", i), 0)
+		}
+		time.Sleep(time.Second)
+		if n.Metrics().Snapshots != 1 {
+			t.Errorf("got %d snapshots, want 1", n.Metrics().Snapshots)
+		}
+		if s := n.Status().Groups[0]; s.Snapshot == 0 || s.PendingBytes != 0 {
+			t.Errorf("got snapshot %d with %d bytes pending, want all in it", s.Snapshot, s.PendingBytes)
+		}
+		stop(t, n)
+		n = start(t, c)
+		time.Sleep(time.Hour)
+		if n.Metrics().Snapshots != 0 {
+			t.Errorf("got %d snapshots although nothing has changed", n.Metrics().Snapshots)
+		}
+		for range 5 {
+			if d := receive(t, n, 0); len(d.Messages) != 1 {
+				t.Errorf("got %d messages, want 1", len(d.Messages))
+			}
+		}
+	})
+}
+
 func TestStatus(t *testing.T) {
 	c := diskConfig(t)
 	c.Version = "test"

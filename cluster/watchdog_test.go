@@ -33,13 +33,13 @@ func TestWatchdog(t *testing.T) {
 				})
 				w.busy = func() time.Duration { return test.busy }
 				w.tick = func() {}
-				ctx, cancel := context.WithCancel(t.Context())
-				defer cancel()
-				go w.run(ctx)
 				if test.failure != nil {
 					w.logFailed(test.failure)
 					w.logFailed(errors.New("another one")) // must not block
 				}
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				go w.run(ctx)
 				time.Sleep(time.Second)
 				synctest.Wait()
 				if code != test.want {
