@@ -41,6 +41,49 @@ func TestExpiryIsBounded(t *testing.T) {
 	}
 }
 
+// TestExpiredIsNeverReceived lets more expire than one receive may drop, wherever
+// it lies. The receive leaves the rest alone and finds what was sent later, if
+// that is not behind it.
+func TestExpiredIsNeverReceived(t *testing.T) {
+	for _, test := range []struct {
+		name   string
+		fill   func(p *player)
+		behind int // messages found behind the expired
+	}{
+		{"never received, by groups", func(p *player) {
+			for i := range 1500 {
+				p.do(sqs.SendMessageBatch{Queue: key("q"), Entries: []sqs.SendEntry{{GroupID: fmt.Sprint(i)}}})
+			}
+		}, 0},
+		{"came back", func(p *player) {
+			p.send(1500)
+			p.receive(1500, time.Second)
+			p.at.Now = p.at.Now.Add(time.Minute)
+			p.receive(20, 0) // ends a thousand leases each
+		}, 1},
+		{"received three times", func(p *player) {
+			p.send(1500)
+			p.receive(3*1500, 0)
+		}, 1},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			p := newPlayer(t)
+			test.fill(p)
+			p.at.Now = p.at.Now.Add(4 * 24 * time.Hour)
+			p.do(sqs.SendMessageBatch{Queue: key("q"), Entries: make([]sqs.SendEntry, 1)})
+			if got := len(p.receive(10, 0)); got != test.behind {
+				t.Errorf("the first receive found %d messages, want %d", got, test.behind)
+			}
+			if got := p.liveBodies(); got != 501 {
+				t.Errorf("got %d messages left, want 501", got)
+			}
+			if got := p.receive(10, 0); len(got) != 1 {
+				t.Errorf("the second receive found %v, want one message", got)
+			}
+		})
+	}
+}
+
 // TestRunsExpireAtOnce drops any number of never-received messages of one list in
 // one step.
 func TestRunsExpireAtOnce(t *testing.T) {
