@@ -34,13 +34,19 @@ var settingFlags = map[setting][]string{
 	public:   {"--public-url", publicURL},
 }
 
-// brokers starts each setting once, when the first case asks for it.
+// brokers starts each setting once, when the first case asks for it. What went
+// wrong then is told to all that ask later.
 var brokers = struct {
 	sync.Mutex
 	scratch string
-	binary  string
-	running map[setting]*fault.Node
-}{running: map[setting]*fault.Node{}}
+	build   func() (string, error)
+	started map[setting]started
+}{started: map[setting]started{}}
+
+type started struct {
+	node *fault.Node
+	err  error
+}
 
 func TestMain(m *testing.M) {
 	flag.Parse()
@@ -59,14 +65,18 @@ func run(m *testing.M) int {
 	}
 	defer func() { _ = os.RemoveAll(scratch) }()
 	brokers.scratch = scratch
+	brokers.build = sync.OnceValues(buildBroker)
 	code := m.Run()
-	for s, b := range brokers.running {
-		if err := stop(b); err != nil {
+	for s, b := range brokers.started {
+		if b.err != nil {
+			continue
+		}
+		if err := stop(b.node); err != nil {
 			fmt.Fprintf(os.Stderr, "broker %v: %v\n", settingFlags[s], err)
 			code = 1
 		}
 		if code != 0 {
-			fmt.Fprintf(os.Stderr, "broker %v wrote:\n%s\n", settingFlags[s], b.Output())
+			fmt.Fprintf(os.Stderr, "broker %v wrote:\n%s\n", settingFlags[s], b.node.Output())
 		}
 	}
 	return code
@@ -96,27 +106,31 @@ func endpoint(t *testing.T, s setting) string {
 	}
 	brokers.Lock()
 	defer brokers.Unlock()
-	if b := brokers.running[s]; b != nil {
-		return b.Endpoint()
+	b, ok := brokers.started[s]
+	if !ok {
+		b.node, b.err = startBroker(s)
+		brokers.started[s] = b
 	}
-	if brokers.binary == "" {
-		binary, err := buildBroker(brokers.scratch)
-		if err != nil {
-			t.Fatal(err)
-		}
-		brokers.binary = binary
+	if b.err != nil {
+		t.Fatal(b.err)
 	}
-	data := filepath.Join(brokers.scratch, fmt.Sprint("data-", s))
-	b, err := fault.Start(context.Background(), fault.Options{Binary: brokers.binary, DataDir: data, Flags: settingFlags[s]})
-	if err != nil {
-		t.Fatal(err)
-	}
-	brokers.running[s] = b
-	return b.Endpoint()
+	return b.node.Endpoint()
 }
 
-func buildBroker(scratch string) (string, error) {
-	binary := filepath.Join(scratch, "holdfast")
+func startBroker(s setting) (*fault.Node, error) {
+	binary, err := brokers.build()
+	if err != nil {
+		return nil, err
+	}
+	return fault.Start(context.Background(), fault.Options{
+		Binary:  binary,
+		DataDir: filepath.Join(brokers.scratch, fmt.Sprint("data-", s)),
+		Flags:   settingFlags[s],
+	})
+}
+
+func buildBroker() (string, error) {
+	binary := filepath.Join(brokers.scratch, "holdfast")
 	build := exec.Command("go", "build", "-o", binary, "../../cmd/holdfast")
 	if output, err := build.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build the broker: %w\n%s", err, output)

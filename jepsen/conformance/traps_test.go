@@ -215,6 +215,7 @@ func TestTraps(t *testing.T) {
 				s.Errorf("got %d messages, want the 5 that may be in flight", got)
 			}
 			s.refused("ReceiveMessage", in{"QueueUrl": q}, fails("OverLimit"))
+			s.refused("ReceiveMessage", in{"QueueUrl": q, "WaitTimeSeconds": 0}, fails("OverLimit"))
 			s.took(func() { s.none(q, in{"WaitTimeSeconds": 1}) }, 900*time.Millisecond, 6*time.Second)
 			s.counts(q, "2", "5", "0")
 		}},
