@@ -75,6 +75,23 @@ func TestFirstErrorStopsTheLog(t *testing.T) {
 	}
 }
 
+// shiftedEngine reads the record beside the one that is asked for, as an engine
+// does whose table of places is wrong.
+type shiftedEngine struct{ engine }
+
+func (e shiftedEngine) read(index uint64) ([]byte, error) { return e.engine.read(index + 1) }
+
+func TestIntactRecordOfAnotherIndexIsRefused(t *testing.T) {
+	l, e, fatal := failing(t, "")
+	e.engine = shiftedEngine{e.engine}
+	if err := l.GetLog(3, &raft.Log{}); !errors.Is(err, ErrCorrupt) {
+		t.Errorf("got %v, want ErrCorrupt", err)
+	}
+	if len(*fatal) != 1 {
+		t.Errorf("got Fatal calls %v, want one", *fatal)
+	}
+}
+
 // Entries that were durable before the failure stay readable from memory, so
 // that raft, which panics when it cannot read, lets Fatal end the process.
 func TestRecentEntriesOutliveAFailure(t *testing.T) {
