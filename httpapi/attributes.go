@@ -116,7 +116,7 @@ func (r *request) writeAttributes(queue sqs.QueueKey, names []string, found *sqs
 		return true
 	}
 	for _, a := range found.Attributes {
-		if a.Value != "" && wants(a.Name) {
+		if wants(a.Name) {
 			r.out.Pair(attributesMap, string(a.Name), a.Value)
 		}
 	}

@@ -107,8 +107,11 @@ func TestHeaders(t *testing.T) {
 			t.Errorf("got header server %q", r.header["server"])
 		}
 	}
-	if r := e.json("ListQueues", `{}`); r.header["x-holdfast-index"] != "3" {
-		t.Errorf("got index %q, want 3", r.header["x-holdfast-index"])
+	broker.mu.Lock()
+	broker.now += 1000
+	broker.mu.Unlock()
+	if r := e.json("ListQueues", `{}`); r.header["x-holdfast-index"] != "3" || r.header["date"] != "Tue, 14 Nov 2023 22:13:21 GMT" {
+		t.Errorf("got index %q, date %q, want 3, one second later", r.header["x-holdfast-index"], r.header["date"])
 	}
 	mu.Lock()
 	defer mu.Unlock()
