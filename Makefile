@@ -63,6 +63,7 @@ fuzz:
 	$(timed) $(GO) test -list '^Fuzz' ./... \
 	| awk '/^Fuzz/ { names[n++] = $$1 } /^ok/ { for (i = 0; i < n; i++) print $$2, names[i]; n = 0 }' \
 	| while read -r package name; do \
+		echo "$$name in $$package"; \
 		$(GO) test -run '^$$' -fuzz "^$$name$$" -fuzztime $(FUZZTIME) "$$package"; \
 	done
 
