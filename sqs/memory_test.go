@@ -40,6 +40,12 @@ func TestMemory(t *testing.T) {
 				p.do(sqs.SendMessageBatch{Queue: key("q"), Entries: []sqs.SendEntry{{GroupID: fmt.Sprint(i)}}})
 			}
 		}},
+		{"groups that are gone", 2, messages / 10, func(p *player) {
+			for i := range messages / 10 {
+				p.do(sqs.SendMessageBatch{Queue: key("q"), Entries: []sqs.SendEntry{{GroupID: fmt.Sprint(i)}}})
+			}
+			p.remove(p.receive(messages/10, time.Hour)...)
+		}},
 		{"empty queue", 1024, 10_000, func(p *player) { p.queues(10_000, 0) }},
 		{"queue of three messages", 1536, 10_000, func(p *player) { p.queues(10_000, 3) }},
 	} {
