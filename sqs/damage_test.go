@@ -16,16 +16,16 @@ func TestDamage(t *testing.T) {
 		damage                     func(m *messages)
 		visible, inFlight, delayed int
 	}{
-		{"nothing", func(*messages) {}, 20, 10, 10},
-		{"orders are lost", func(m *messages) { m.leases, m.due, m.sequences = order{}, order{}, order{} }, 20, 10, 10},
-		{"a record is in no order", func(m *messages) { m.lift(3) }, 20, 10, 10},
-		{"a sequence number twice", func(m *messages) { m.records.edit(1).sequence = 3 }, 20, 9, 10},
-		{"a record of a run", func(m *messages) { m.records.edit(1).sequence = 15 }, 19, 10, 10},
-		{"a sequence number too high", func(m *messages) { m.records.edit(1).sequence = 1 << 40 }, 20, 9, 10},
-		{"a time to come", func(m *messages) { m.records.edit(1).sentAt = 1 << 50 }, 20, 9, 10},
+		{"nothing", func(*messages) {}, 30, 10, 10},
+		{"orders are lost", func(m *messages) { m.leases, m.due, m.sequences = order{}, order{}, order{} }, 30, 10, 10},
+		{"a record is in no order", func(m *messages) { m.lift(3) }, 30, 10, 10},
+		{"a sequence number twice", func(m *messages) { m.records.edit(1).sequence = 3 }, 30, 9, 10},
+		{"a record of a run", func(m *messages) { m.records.edit(1).sequence = 15 }, 30, 9, 10},
+		{"a sequence number too high", func(m *messages) { m.records.edit(1).sequence = 1 << 40 }, 30, 9, 10},
+		{"a time to come", func(m *messages) { m.records.edit(1).sentAt = 1 << 50 }, 30, 9, 10},
 		{"a head behind the end", func(m *messages) { m.lists.at(0).head = 1000 }, 10, 10, 10},
-		{"names are lost", func(m *messages) { m.groups = names[string]{} }, 20, 10, 10},
-		{"counts are wrong", func(m *messages) { m.ready, m.delayed, m.records.used = -1, 99, 7 }, 20, 10, 10},
+		{"names are lost", func(m *messages) { m.groups = names[string]{} }, 30, 10, 10},
+		{"counts are wrong", func(m *messages) { m.ready, m.delayed, m.records.used = -1, 99, 7 }, 30, 10, 10},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			s, at := damageable(t)
@@ -55,8 +55,8 @@ func TestDamage(t *testing.T) {
 	}
 }
 
-// damageable is a state with a queue of ten messages in flight, ten visible by
-// turns with ten of a group, and ten delayed.
+// damageable is a state with a queue of ten messages in flight, ten of the same
+// run visible, ten more by turns with ten of a group, and ten delayed.
 func damageable(t *testing.T) (*State, Moment) {
 	t.Helper()
 	s, at := New(), Moment{Now: 1000, NextBody: 1}
@@ -73,7 +73,7 @@ func damageable(t *testing.T) (*State, Moment) {
 		at.NextBody += uint64(len(c.Entries))
 	}
 	do(CreateQueue{Queue: q})
-	send(SendEntry{})
+	send(SendEntry{}, SendEntry{})
 	do(ReceiveMessage{Queue: q, MaxMessages: 10, VisibilityTimeout: time.Minute})
 	send(SendEntry{}, SendEntry{GroupID: "g"})
 	send(SendEntry{Delay: time.Minute})
