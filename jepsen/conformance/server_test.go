@@ -135,5 +135,22 @@ func buildBroker() (string, error) {
 	if output, err := build.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build the broker: %w\n%s", err, output)
 	}
-	return binary, nil
+	return binary, lookAtSources()
+}
+
+// lookAtSources opens the folders that the broker is built from. go test
+// remembers what a test opened and plays it again when that has changed; what a
+// compiler read that the test ran it does not see.
+func lookAtSources() error {
+	const form = "{{with .Module}}{{if .Main}}{{$.Dir}}{{end}}{{end}}"
+	folders, err := exec.Command("go", "list", "-deps", "-f", form, "../../cmd/holdfast").Output()
+	if err != nil {
+		return fmt.Errorf("list the sources of the broker: %w", err)
+	}
+	for folder := range strings.FieldsSeq(string(folders)) {
+		if _, err := os.ReadDir(folder); err != nil {
+			return fmt.Errorf("look at the sources of the broker: %w", err)
+		}
+	}
+	return nil
 }
