@@ -66,13 +66,19 @@ func (p *player) remove(receipts ...sqs.Receipt) {
 func (p *player) encoding() []byte { return p.state.Freeze().AppendTo(nil) }
 
 // TestFrozenStays shows that nothing that happens to a state changes what was
-// frozen before.
+// frozen before, nor races with those who read it.
 func TestFrozenStays(t *testing.T) {
 	p := newPlayer(t)
 	p.send(3000)
 	receipts := p.receive(1500, 30*time.Second)
 	frozen := p.state.Freeze()
 	want := p.encoding()
+	meanwhile := make(chan []byte)
+	go func() {
+		for range frozen.Bodies() {
+		}
+		meanwhile <- frozen.AppendTo(nil)
+	}()
 
 	p.remove(receipts[:700]...)
 	p.send(1000)
@@ -83,6 +89,9 @@ func TestFrozenStays(t *testing.T) {
 	p.do(sqs.PurgeQueue{Queue: key("q")})
 	p.do(sqs.DeleteQueue{Queue: key("q")})
 
+	if !bytes.Equal(<-meanwhile, want) {
+		t.Error("a frozen state has changed while it was read")
+	}
 	if !bytes.Equal(frozen.AppendTo(nil), want) {
 		t.Error("a frozen state has changed")
 	}
