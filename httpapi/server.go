@@ -156,7 +156,7 @@ func New(broker Broker, c Config) (*Server, error) {
 		ErrorHandler:                 s.handleUnreadable,
 		HeaderReceived:               s.admit,
 		Concurrency:                  s.config.MaxConnections,
-		ReadBufferSize:               16 << 10, // the longest head of a request
+		ReadBufferSize:               8 << 10, // the longest head of a request; a parked poll holds it
 		WriteBufferSize:              4 << 10,
 		ReadTimeout:                  s.config.ReadTimeout,
 		WriteTimeout:                 s.config.WriteTimeout,
