@@ -152,7 +152,9 @@ func TestFIFOExpiryIsBounded(t *testing.T) {
 		}
 		return r
 	}
-	send := func() { do(SendMessageBatch{Queue: fifoKey, Entries: []SendEntry{{GroupID: "g", DeduplicationID: "d"}}}) }
+	send := func() {
+		do(SendMessageBatch{Queue: fifoKey, Entries: []SendEntry{{GroupID: "g", DeduplicationID: "d"}}})
+	}
 	do(CreateQueue{Queue: fifoKey, Attributes: []Attribute{{Name: FifoQueue, Value: "true"}, {Name: MessageRetentionPeriod, Value: "60"}}})
 	for range 2500 {
 		send()
@@ -196,9 +198,10 @@ func TestDeadLetterMovesAreBounded(t *testing.T) {
 		do(SendMessageBatch{Queue: fifoKey, Entries: []SendEntry{{GroupID: fmt.Sprint("g", i), DeduplicationID: "d"}}})
 	}
 	for range 11 {
-		receive()
 		at.Now++
+		receive()
 	}
+	at.Now++
 	do(SendMessageBatch{Queue: fifoKey, Entries: []SendEntry{{GroupID: "last", DeduplicationID: "d"}}})
 	if got := receive(); got != 0 {
 		t.Errorf("got %d messages behind a hundred to move", got)
