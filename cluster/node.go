@@ -195,6 +195,7 @@ func (n *Node) Close() error {
 }
 
 func (n *Node) end() error {
+	n.stores.stop()
 	err := n.group.close()
 	n.stop()
 	n.loops.Wait()

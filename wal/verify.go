@@ -16,6 +16,7 @@ const (
 	LogDir      = "wal"
 	StableFile  = "stable.db"
 	SnapshotDir = "snapshots"
+	SegmentDir  = "segments"
 )
 
 // Report is what Verify found.
