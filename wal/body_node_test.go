@@ -169,7 +169,7 @@ func (n *bodyNode) check() error {
 			return fmt.Errorf("body %d is gone", number)
 		}
 		if got, err := read(); err != nil || !bytes.Equal(got, bodyOf(number, size)) {
-			return fmt.Errorf("body %d: %d bytes, want %d; error %v", number, len(got), size, err)
+			return fmt.Errorf("body %d: %d bytes, want %d; error %w", number, len(got), size, err)
 		}
 	}
 	if _, found := n.Pin(n.machine.Next); found {

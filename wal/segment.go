@@ -300,7 +300,7 @@ func (s *bodySegment) verify(damaged func(number uint64, err error)) error {
 				return err
 			}
 			if err := verifyFrame(buffer, number); err != nil {
-				damaged(number, corrupt(s.path, at.offset, "body %d: %v", number, err))
+				damaged(number, fmt.Errorf("%w: %s at offset %d: body %d: %w", ErrDamagedBody, s.path, at.offset, number, err))
 			}
 		}
 	}
