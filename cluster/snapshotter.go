@@ -96,7 +96,7 @@ func newSnapshotter(c Config, g *group, s *stores) *snapshotter {
 	}
 	live := func() liveBodies { return countLive(g.machine, s.segments(), g.clock.now()) }
 	return &snapshotter{
-		live: live,
+		live:    live,
 		take:    func() error { return g.raft.Snapshot().Error() },
 		applied: g.machine.AppliedIndex,
 		written: func() uint64 { return replayed + g.coalescer.bytes.Load() },
@@ -162,6 +162,8 @@ func (s *snapshotter) snapshot(ctx context.Context) {
 	now := s.elapsed()
 	switch {
 	case errors.Is(err, raft.ErrNothingNewToSnapshot):
+	case errors.Is(err, wal.ErrClosed): // the node ends
+		return
 	case err != nil:
 		s.failed, s.failedAt = true, now
 		if ctx.Err() == nil {
