@@ -240,22 +240,7 @@ func TestQueues(t *testing.T) {
 			s.refused("PurgeQueue", in{"QueueUrl": q}, fails("AWS.SimpleQueueService.PurgeQueueInProgress",
 				"Only one PurgeQueue operation on "+queueName(q)+" is allowed every 60 seconds."))
 		}},
-		{id: "Q36", title: "a purge takes visible, hidden and delayed messages", play: func(s *scene) {
-			q := s.queue()
-			s.send(q, "in flight")
-			h := handle(s.one(q, in{"VisibilityTimeout": 1}))
-			s.send(q, "delayed", in{"DelaySeconds": 2})
-			s.send(q, "visible")
-			s.counts(q, "1", "1", "1")
-			s.ok("PurgeQueue", in{"QueueUrl": q})
-			s.counts(q, "0", "0", "0")
-			s.none(q, in{"WaitTimeSeconds": 3})
-			s.delete(q, h)
-			s.refused("ChangeMessageVisibility", in{"QueueUrl": q, "ReceiptHandle": h, "VisibilityTimeout": 9}, fails(invalidValue,
-				"Value "+h+" for parameter ReceiptHandle is invalid. Reason: Message does not exist or is not available for visibility timeout change."))
-			s.send(q, "new")
-			s.bodies(s.receive(q), "new")
-		}},
+		{id: "Q36", title: "a purge takes visible, hidden and delayed messages", play: purge},
 		{id: "Q37", title: "booleans in any case", play: func(s *scene) {
 			s.hasAttributes(s.queue("SqsManagedSseEnabled", "False"), "SqsManagedSseEnabled", "false")
 			s.hasAttributes(s.queue("SqsManagedSseEnabled", "TRUE"), "SqsManagedSseEnabled", "true")
@@ -276,6 +261,29 @@ func atoi(s *scene, text string) int64 {
 		s.Errorf("%q is no decimal number", text)
 	}
 	return n
+}
+
+// purge plays the case twice: with long times for the counts, with short ones
+// to see that nothing comes back.
+func purge(s *scene) {
+	for _, seconds := range []int{300, 1} {
+		q := s.queue()
+		s.send(q, "in flight")
+		h := handle(s.one(q, in{"VisibilityTimeout": seconds}))
+		s.send(q, "delayed", in{"DelaySeconds": seconds})
+		s.send(q, "visible")
+		if seconds > 1 {
+			s.counts(q, "1", "1", "1")
+		}
+		s.ok("PurgeQueue", in{"QueueUrl": q})
+		s.counts(q, "0", "0", "0")
+		s.none(q, waitTwo)
+		s.delete(q, h)
+		s.refused("ChangeMessageVisibility", in{"QueueUrl": q, "ReceiptHandle": h, "VisibilityTimeout": 9}, fails(invalidValue,
+			"Value "+h+" for parameter ReceiptHandle is invalid. Reason: Message does not exist or is not available for visibility timeout change."))
+		s.send(q, "new")
+		s.bodies(s.receive(q), "new")
+	}
 }
 
 func attributeRanges(s *scene) {
