@@ -95,7 +95,7 @@ func (f *faultyFiles) removeAll(path string) error {
 	}
 	f.removed++
 	kept := filepath.Join(f.attic, strconv.Itoa(f.removed))
-	f.change(path, func() error { return os.Rename(kept, path) })
+	f.change(path, func(dir string) error { return os.Rename(kept, filepath.Join(dir, filepath.Base(path))) })
 	return os.Rename(path, kept)
 }
 
