@@ -14,7 +14,8 @@ import (
 // segments (see Snapshots.Open), the bodies stay where they are, and r must not
 // be closed before commit. Any other r is a stream as WriteLive writes it; it is
 // read to its end and not beyond, in small reads, and what it holds is written
-// to segments, which become durable with the next snapshot. Bytes that WriteLive
+// to segments, which become durable with the next snapshot; without commit, the
+// next start removes them. Bytes that WriteLive
 // did not write are an error, ErrCorrupt.
 func (s *Segments) OpenGeneration(r io.Reader, next uint64) (commit func(), err error) {
 	if own, ok := r.(*stateReader); ok && own.snapshot.store == s {
@@ -26,7 +27,7 @@ func (s *Segments) OpenGeneration(r io.Reader, next uint64) (commit func(), err 
 	}
 	return func() {
 		s.replace(made, next)
-		s.release(made)
+		s.drop(made)
 	}, nil
 }
 
@@ -40,14 +41,22 @@ func (s *Segments) openOwn(segments []*bodySegment, next uint64) (commit func(),
 // replace makes segments, which somebody else holds, all there is.
 func (s *Segments) replace(segments []*bodySegment, next uint64) {
 	s.mu.Lock()
-	old := s.list
+	defer s.mu.Unlock()
+	s.replaced = append(s.replaced, s.list...)
 	s.list = slices.Clone(segments)
 	s.holdLocked(s.list)
 	s.closed, s.unsaved = nil, 0
 	s.open = &openChunk{first: next, fixed: true}
 	s.version++
-	s.mu.Unlock()
-	s.release(old)
+}
+
+// drop lets go of segments that others hold as well.
+func (s *Segments) drop(held []*bodySegment) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, g := range held {
+		g.refs--
+	}
 }
 
 // readBodies writes a stream of bodies to segments, each held once.

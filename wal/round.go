@@ -60,6 +60,7 @@ func (s *Segments) begin() *round {
 		chunks: slices.Clone(s.closed), sources: slices.Clone(s.list), held: slices.Clone(s.list),
 	}
 	s.holdLocked(r.held)
+	r.held, s.replaced = append(r.held, s.replaced...), nil
 	return r
 }
 

@@ -82,6 +82,9 @@ type Segments struct {
 	unsaved int64          // bytes in closed
 	known   map[uint64]*bodySegment
 	serial  uint64 // the last one used in a name
+	// replaced are those of the generation before, held until the next snapshot:
+	// apply waits for the change of generations, and must not wait for a disk.
+	replaced []*bodySegment
 }
 
 // OpenSegments opens the store in dir, which it creates if it is missing; the

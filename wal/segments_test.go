@@ -248,18 +248,23 @@ func TestTransferToAnotherNode(t *testing.T) {
 	live := len(from.machine.Live)
 	to := mustOpenNode(t, dir)
 	to.append(40, 10)
+	mustSnapshot(t, to)
+	to.index = 0
 	pinned, _ := to.Pin(3)
 	transfer(t, from, to)
 	if len(to.machine.Live) != live {
 		t.Fatalf("%d bodies are live, want %d", len(to.machine.Live), live)
 	}
-	mustCheck(t, to)
+	if err := to.check(); err != nil { // of the files, those from before go with the next snapshot
+		t.Fatal(err)
+	}
 	mustCheck(t, from)
 	if body, err := pinned(); err != nil || !bytes.Equal(body, bodyOf(3, 10)) {
 		t.Errorf("pinned body of the generation before: %v", err)
 	}
 	to.append(10, 100)
 	mustSnapshot(t, to)
+	mustCheck(t, to)
 	mustCheck(t, mustOpenNode(t, dir))
 }
 
