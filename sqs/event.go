@@ -4,6 +4,14 @@ package sqs
 type Event struct {
 	Kind  EventKind
 	Queue QueueKey
+	Move  *Move // of a MessageMoved
+}
+
+// Move says where a message of Event.Queue went.
+type Move struct {
+	To       QueueKey
+	Sequence uint64 // in To
+	Body     uint64
 }
 
 // EventKind says what happened to the queue of an Event.
@@ -15,4 +23,10 @@ const (
 	MessagesAvailable EventKind = iota + 1
 	// QueueDeleted says that the queue is gone.
 	QueueDeleted
+	// MessageMoved says that one message went from the queue to another one.
+	// It concerns only who watches single messages.
+	MessageMoved
+	// DeadLetterTargetMissing says that messages of the queue were handed out
+	// once more because the queue that its RedrivePolicy names does not exist.
+	DeadLetterTargetMissing
 )

@@ -19,6 +19,7 @@ type modelQueue struct {
 	target                              string
 	purgedAt                            sqs.Time
 	sent, sentBytes, received, deletion uint64
+	moved, stranded                     uint64
 	messages                            []*modelMessage
 }
 
@@ -29,7 +30,7 @@ type modelMessage struct {
 	firstReceivedAt     sqs.Time
 	everReceived, moved bool
 	received, carried   int
-	from                string
+	from, group         string
 }
 
 // model keeps all queues by two loops and no cleverness.
@@ -68,10 +69,15 @@ func windowEnd(now sqs.Time, d time.Duration) sqs.Time {
 	return now + ms + ms/1000 + 1
 }
 
-func (q *modelQueue) census(now sqs.Time) sqs.QueueCensus {
+func (m *model) census(q *modelQueue, now sqs.Time) sqs.QueueCensus {
 	c := sqs.QueueCensus{
 		Queue: key(q.name), Incarnation: q.incarnation,
-		Counters: sqs.Counters{Sent: q.sent, SentBytes: q.sentBytes, Received: q.received, Deleted: q.deletion},
+		Counters: sqs.Counters{
+			Sent: q.sent, SentBytes: q.sentBytes, Received: q.received, Deleted: q.deletion, Moved: q.moved, Stranded: q.stranded,
+		},
+	}
+	if q.target != "" {
+		c.DeadLetterTarget, c.Dangling = key(q.target), m.queue(q.target) == nil
 	}
 	for _, x := range q.messages {
 		switch {
@@ -87,6 +93,23 @@ func (q *modelQueue) census(now sqs.Time) sqs.QueueCensus {
 		}
 	}
 	return c
+}
+
+func (x *modelMessage) peeked(now sqs.Time) sqs.Peeked {
+	p := sqs.Peeked{
+		Sequence: x.sequence, Body: x.body, State: sqs.Visible, GroupID: x.group, SentAt: x.sentAt, ArrivedAt: x.arrivedAt,
+		FirstReceivedAt: x.firstReceivedAt, ReceiveCount: x.carried + x.received,
+	}
+	if x.visibleAt > now {
+		p.State, p.AvailableAt = sqs.Delayed, x.visibleAt
+		if x.everReceived {
+			p.State = sqs.InFlight
+		}
+	}
+	if x.moved {
+		p.DeadLetterSource = key(x.from)
+	}
+	return p
 }
 
 func (m *model) apply(at sqs.Moment, c sqs.Command) (sqs.Result, string) {
@@ -199,7 +222,7 @@ func (q *modelQueue) send(at sqs.Moment, c sqs.SendMessageBatch) sqs.Result {
 		q.sent++
 		q.sentBytes += uint64(e.Size)
 		q.messages = append(q.messages, &modelMessage{
-			sequence: q.sequence, body: body, sentAt: at.Now, arrivedAt: at.Now, visibleAt: windowEnd(at.Now, delay),
+			sequence: q.sequence, body: body, sentAt: at.Now, arrivedAt: at.Now, visibleAt: windowEnd(at.Now, delay), group: e.GroupID,
 		})
 		r.Entries = append(r.Entries, sqs.SendResult{Body: body, MessageID: e.MessageID})
 		body++
@@ -208,7 +231,7 @@ func (q *modelQueue) send(at sqs.Moment, c sqs.SendMessageBatch) sqs.Result {
 }
 
 func (m *model) receive(at sqs.Moment, q *modelQueue, c sqs.ReceiveMessage) (sqs.Result, string) {
-	most := min(c.MaxMessages, at.Rules.InFlightLimit-q.census(at.Now).InFlight)
+	most := min(c.MaxMessages, at.Rules.InFlightLimit-m.census(q, at.Now).InFlight)
 	if most <= 0 && c.Short {
 		return nil, fmt.Sprintf("OverLimit: The queue has the maximum number of messages in flight, %d.", at.Rules.InFlightLimit)
 	}
@@ -237,7 +260,11 @@ func (m *model) receive(at sqs.Moment, q *modelQueue, c sqs.ReceiveMessage) (sqs
 				break
 			}
 			q.moveTo(at.Now, target, x)
+			q.moved++
 			continue
+		}
+		if q.target != "" && target == nil && x.received >= q.maxReceives {
+			q.stranded++
 		}
 		x.received++
 		x.everReceived = true
@@ -263,7 +290,7 @@ func (q *modelQueue) moveTo(now sqs.Time, target *modelQueue, x *modelMessage) {
 	target.sequence++
 	target.messages = append(target.messages, &modelMessage{
 		sequence: target.sequence, body: x.body, sentAt: x.sentAt, arrivedAt: now, visibleAt: now,
-		firstReceivedAt: x.firstReceivedAt, carried: x.carried + x.received, moved: true, from: q.name, everReceived: true,
+		firstReceivedAt: x.firstReceivedAt, carried: x.carried + x.received, moved: true, from: q.name, everReceived: true, group: x.group,
 	})
 }
 

@@ -36,6 +36,13 @@ type Counters struct {
 	SentBytes uint64 // what those messages counted against MaximumMessageSize
 	Received  uint64 // deliveries
 	Deleted   uint64 // successful deletes, also repeated ones; neither expiry nor purge
+	Moved     uint64 // messages that went from here to the dead-letter queue
+	Stranded  uint64 // deliveries instead of such a move, for want of a dead-letter queue
+}
+
+// all are the counters in the order of their encoding.
+func (c *Counters) all() [6]*uint64 {
+	return [...]*uint64{&c.Sent, &c.SentBytes, &c.Received, &c.Deleted, &c.Moved, &c.Stranded}
 }
 
 // compare orders keys by account, then by name.
