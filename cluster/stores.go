@@ -27,6 +27,8 @@ type stores struct {
 	snapshots raft.SnapshotStore
 	bodies    *wal.Bodies
 
+	// scan reads entries of the log, both ends included (wal.Scan).
+	scan     func(from, to uint64, visit func(*raft.Log) error) error
 	logBytes func() int64         // on disk
 	busy     func() time.Duration // how long the write that runs now has been running
 	close    func() error
@@ -69,8 +71,11 @@ func openStores(c Config, fsyncs *histogram, fatal func(error)) (_ *stores, _ id
 	if err != nil {
 		return nil, id, fmt.Errorf("open snapshots: %w", err)
 	}
+	scan := func(from, to uint64, visit func(*raft.Log) error) error {
+		return wal.Scan(filepath.Join(c.DataDir, logDir), from, to, visit)
+	}
 	return &stores{
-		log: log, stable: stable, snapshots: snapshots, bodies: wal.NewBodies(),
+		scan: scan, log: log, stable: stable, snapshots: snapshots, bodies: wal.NewBodies(),
 		logBytes: log.Bytes, busy: log.Busy, close: closeAll,
 	}, id, nil
 }
@@ -131,6 +136,7 @@ func (m *InMemory) open(name string) (*stores, identity) {
 	}
 	return &stores{
 		log: m.log, stable: m.stable, snapshots: m.snapshots, bodies: wal.NewBodies(),
+		scan:     scanStore(m.log),
 		logBytes: func() int64 { return 0 },
 		busy:     func() time.Duration { return 0 },
 		close:    func() error { return nil },
