@@ -94,15 +94,10 @@ func (n *Node) Trace(ctx context.Context, id sqs.MessageID) (raftfsm.Trace, erro
 		return raftfsm.Trace{}, ErrTracing
 	}
 	defer n.tracing.Unlock()
-	first, err := n.stores.log.FirstIndex()
-	if err != nil {
-		return raftfsm.Trace{}, fmt.Errorf("trace message: %w", err)
-	}
 	return raftfsm.TraceMessage(ctx, id, raftfsm.TraceSources{
 		View:   n.machine.View,
-		Replay: func() (*raftfsm.Machine, error) { return n.shadow(first) },
+		Replay: n.shadow,
 		Scan:   n.stores.scan,
-		First:  first,
 		Last:   n.machine.AppliedIndex(),
 	})
 }
@@ -134,7 +129,11 @@ func (n *Node) shadow(first uint64) (*raftfsm.Machine, error) {
 // scanStore is wal.Scan for a log of raft's.
 func scanStore(log raft.LogStore) func(from, to uint64, visit func(*raft.Log) error) error {
 	return func(from, to uint64, visit func(*raft.Log) error) error {
-		for i := from; i <= to; i++ {
+		first, err := log.FirstIndex()
+		if err != nil {
+			return fmt.Errorf("read first index: %w", err)
+		}
+		for i := max(from, first); i <= to; i++ {
 			var entry raft.Log
 			if err := log.GetLog(i, &entry); err != nil {
 				return fmt.Errorf("read entry %d: %w", i, err)

@@ -25,8 +25,8 @@ type Step struct {
 	At    sqs.Time // of the log entry
 	Kind  StepKind
 	Queue sqs.QueueKey
-	// Sequence is the message's number in Queue, Body that of its content; both
-	// 0 for a queue, and for a delete of what was gone already Body alone.
+	// Sequence is the message's number in Queue, Body that of its content. Both
+	// are 0 for a queue, and Body is for a delete of what was gone already.
 	Sequence, Body uint64
 	MessageID      sqs.MessageID // of a send; else the content has it
 	Content        Fetch         // nil when there is no content to read
@@ -169,5 +169,7 @@ func (m *Machine) moved(index uint64, e sqs.Event) {
 		return
 	}
 	w := &watch{Machine: m, tell: *f, index: index}
-	w.step(Step{Kind: StepMoved, Queue: e.Queue, Body: e.Move.Body, To: e.Move.To, ToSequence: e.Move.Sequence})
+	w.step(Step{
+		Kind: StepMoved, Queue: e.Queue, Sequence: e.Move.Sequence, Body: e.Move.Body, To: e.Move.To, ToSequence: e.Move.ToSequence,
+	})
 }

@@ -30,12 +30,13 @@ type TraceSources struct {
 	// View shows the state as it is, with its contents.
 	View func(func(View))
 	// Replay returns a machine of its own in the state of the oldest snapshot
-	// that the log goes on from, or an empty one if there is none.
-	Replay func() (*Machine, error)
-	// Scan reads the log from an entry to another, both included. An entry is
-	// valid during the call of visit.
-	Scan        func(from, to uint64, visit func(*raft.Log) error) error
-	First, Last uint64 // entries of the log that may be read
+	// from which a log that begins with first goes on; an empty one if there is
+	// none, or if the log begins with entry 1.
+	Replay func(first uint64) (*Machine, error)
+	// Scan reads the log from an entry to another, both included; 0 stands for
+	// the first or the last. An entry is valid during the call of visit.
+	Scan func(from, to uint64, visit func(*raft.Log) error) error
+	Last uint64 // the last entry that may be read
 }
 
 // NewShadow returns a Machine that keeps no contents: a copy of a state to look
@@ -47,13 +48,18 @@ func NewShadow() *Machine { return New(shadowBodies{}, nil) }
 // neither the log has the send, it reads the contents of all messages, one page
 // after the other. It ends early when ctx is done.
 func TraceMessage(ctx context.Context, id sqs.MessageID, sources TraceSources) (Trace, error) {
-	t := &tracer{ctx: ctx, sources: sources, trace: Trace{MessageID: id, First: sources.First, Last: sources.Last}}
+	t := &tracer{ctx: ctx, sources: sources, trace: Trace{MessageID: id, Last: sources.Last}}
 	err := t.run()
 	if err != nil {
 		err = fmt.Errorf("trace message: %w", err)
 	}
 	return t.trace, err
 }
+
+var (
+	errSeen = errors.New("seen enough")
+	errGap  = errors.New("entries were removed meanwhile")
+)
 
 // tracePage is how many messages are looked at under one lock.
 const tracePage = 1000
@@ -68,13 +74,20 @@ type tracer struct {
 }
 
 func (t *tracer) run() error {
-	machine, err := t.sources.Replay()
+	err := t.sources.Scan(0, t.trace.Last, func(entry *raft.Log) error {
+		t.trace.First = entry.Index
+		return errSeen
+	})
+	if err != nil && !errors.Is(err, errSeen) {
+		return err
+	}
+	machine, err := t.sources.Replay(t.trace.First)
 	if err != nil {
 		return err
 	}
-	t.trace.Exact = max(machine.AppliedIndex()+1, t.sources.First)
-	if machine.AppliedIndex() == 0 && t.sources.First > 1 {
-		t.trace.Exact = t.sources.Last + 1 // there is nothing to go on from
+	t.trace.Exact = max(machine.AppliedIndex()+1, t.trace.First)
+	if machine.AppliedIndex() == 0 && t.trace.First > 1 {
+		t.trace.Exact = t.trace.Last + 1 // there is nothing to go on from
 	}
 	send, err := t.findSend()
 	if err != nil {
@@ -99,11 +112,11 @@ func (t *tracer) run() error {
 
 // findSend looks for the send where results are not known.
 func (t *tracer) findSend() (found *Step, err error) {
-	if t.trace.Exact <= t.sources.First {
+	if t.trace.Exact <= t.trace.First {
 		return nil, nil
 	}
-	to := min(t.trace.Exact-1, t.sources.Last)
-	err = t.sources.Scan(t.sources.First, to, func(entry *raft.Log) error {
+	to := min(t.trace.Exact-1, t.trace.Last)
+	err = t.sources.Scan(t.trace.First, to, func(entry *raft.Log) error {
 		if err := t.ctx.Err(); err != nil || entry.Type != raft.LogCommand {
 			return err
 		}
@@ -153,7 +166,7 @@ func (t *tracer) replayOlder() error {
 		return err
 	}
 	t.body, t.queue = message.Body, queue
-	machine, err := t.sources.Replay()
+	machine, err := t.sources.Replay(t.trace.First)
 	if err != nil {
 		return err
 	}
@@ -163,14 +176,19 @@ func (t *tracer) replayOlder() error {
 // replay applies the log to the machine and takes down the steps of the
 // message, as soon as its body is known.
 func (t *tracer) replay(machine *Machine) error {
-	if t.trace.Exact > t.sources.Last {
+	if t.trace.Exact > t.trace.Last {
 		return nil
 	}
 	machine.Watch(t.step)
-	return t.sources.Scan(t.trace.Exact, t.sources.Last, func(entry *raft.Log) error {
+	next := t.trace.Exact
+	return t.sources.Scan(next, t.trace.Last, func(entry *raft.Log) error {
 		if err := t.ctx.Err(); err != nil {
 			return err
 		}
+		if entry.Index != next {
+			return fmt.Errorf("entry %d follows %d: %w", entry.Index, next-1, errGap)
+		}
+		next++
 		if entry.Type == raft.LogCommand {
 			kept := *entry
 			kept.Data = append([]byte(nil), entry.Data...) // the scan uses its buffer again

@@ -7,11 +7,12 @@ type Event struct {
 	Move  *Move // of a MessageMoved
 }
 
-// Move says where a message of Event.Queue went.
+// Move says which message of Event.Queue went where.
 type Move struct {
-	To       QueueKey
-	Sequence uint64 // in To
-	Body     uint64
+	Sequence   uint64 // of the message in Event.Queue
+	Body       uint64
+	To         QueueKey
+	ToSequence uint64 // of the message in To
 }
 
 // EventKind says what happened to the queue of an Event.

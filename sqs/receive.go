@@ -137,7 +137,7 @@ func (s *State) deliverDead(now Time, q, target *queue, moved []parcel, events [
 		sequence := target.accept(now, p, q.key)
 		s.expect(target, p.sentAt)
 		events = append(events, Event{
-			Kind: MessageMoved, Queue: q.key, Move: &Move{To: target.key, Sequence: sequence, Body: p.body},
+			Kind: MessageMoved, Queue: q.key, Move: &Move{Sequence: p.sequence, Body: p.body, To: target.key, ToSequence: sequence},
 		})
 	}
 	return events

@@ -317,7 +317,7 @@ func (s *script) census() string {
 
 func (s *script) peek(t *testing.T, d *datadriven.TestData) string {
 	t.Helper()
-	var after, limit, state = 0, 10, ""
+	after, limit, state := 0, 10, ""
 	d.MaybeScanArgs(t, "after", &after)
 	d.MaybeScanArgs(t, "limit", &limit)
 	d.MaybeScanArgs(t, "state", &state)
@@ -441,7 +441,7 @@ func showEvents(events []sqs.Event) string {
 			if moved++; moved > 3 {
 				continue
 			}
-			fmt.Fprintf(&b, "event: %s moved m%d to %s/%d\n", e.Queue.Name, e.Move.Body, e.Move.To.Name, e.Move.Sequence)
+			fmt.Fprintf(&b, "event: %s moved m%d to %s/%d\n", e.Queue.Name, e.Move.Body, e.Move.To.Name, e.Move.ToSequence)
 			continue
 		}
 		kind := map[sqs.EventKind]string{
