@@ -58,7 +58,7 @@ type watch struct {
 }
 
 // watched returns nil if nobody watches.
-func (m *Machine) watched(index uint64, c sqs.Command) *watch {
+func (m *Machine) watched(index uint64, c Command) *watch {
 	f := m.watcher.Load()
 	if f == nil {
 		return nil
@@ -99,7 +99,7 @@ func (w *watch) step(s Step) {
 }
 
 // result tells what a command did that was not refused.
-func (w *watch) result(c sqs.Command, o *Outcome) {
+func (w *watch) result(c Command, o *Outcome) {
 	switch c := c.(type) {
 	case sqs.SendMessageBatch:
 		w.sent(c, o.Result.(sqs.SendMessageBatchResult))

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os"
 	"path/filepath"
 	"strings"
 	"text/tabwriter"
@@ -61,6 +62,9 @@ func (c *queueTrace) trace(ctx context.Context, id sqs.MessageID) (trace admin.T
 // traceFolder traces a message in the folder of a stopped node. It builds the
 // state as a start would, to look into it.
 func traceFolder(ctx context.Context, dir string, id sqs.MessageID) (admin.Trace, error) {
+	if _, err := os.Stat(filepath.Join(dir, wal.StableFile)); err != nil {
+		return admin.Trace{}, fmt.Errorf("open data folder: %w", err) // OpenStable would make one
+	}
 	lock, err := wal.OpenStable(filepath.Join(dir, wal.StableFile))
 	if errors.Is(err, wal.ErrLocked) {
 		return admin.Trace{}, fmt.Errorf("a node is running on %s: ask it with --admin", dir)

@@ -10,8 +10,8 @@ import (
 // numbers are the node's own.
 type collector struct{ node Node }
 
-func description(name, help string, labels ...string) *prometheus.Desc {
-	return prometheus.NewDesc("holdfast_"+name, help, labels, nil)
+func description(name, help string) *prometheus.Desc {
+	return prometheus.NewDesc("holdfast_"+name, help, nil, nil)
 }
 
 // metric is a single number of the node.

@@ -213,6 +213,10 @@ func messageIDText(id sqs.MessageID) string {
 
 // ParseMessageID reads a MessageId; false for what is none.
 func ParseMessageID(text string) (id sqs.MessageID, ok bool) {
-	n, err := hex.Decode(id[:], []byte(strings.ReplaceAll(text, "-", "")))
-	return id, err == nil && n == len(id) && len(text) == 36
+	digits := strings.ReplaceAll(text, "-", "")
+	if len(digits) != hex.EncodedLen(len(id)) {
+		return id, false
+	}
+	_, err := hex.Decode(id[:], []byte(digits))
+	return id, err == nil && messageIDText(id) == strings.ToLower(text)
 }
