@@ -151,7 +151,9 @@ func (t *tracer) isIn(c sqs.SendMessageBatch) bool {
 // state from which the replay goes on, with the contents that the node still
 // has.
 func (t *tracer) findBefore(machine *Machine, sentAt sqs.Time) error {
-	queue, message, found, err := t.search(machine.View, func(m *sqs.Peeked) bool { return m.SentAt == sentAt })
+	queue, message, found, err := t.search(machine.View, func(m *sqs.Peeked) bool {
+		return m.SentAt == sentAt || m.SentAt > sentAt && m.DeadLetterSource != sqs.QueueKey{} // FIFO: enqueued anew
+	})
 	if found {
 		t.body, t.queue = message.Body, queue
 	}
@@ -201,7 +203,9 @@ func (t *tracer) replay(machine *Machine) error {
 func (t *tracer) step(s Step) {
 	switch {
 	case s.MessageID == t.trace.MessageID:
-		t.body, t.queue = s.Body, s.Queue
+		if s.Kind == StepSent { // a duplicate has the id of the message that was stored
+			t.body, t.queue = s.Body, s.Queue
+		}
 	case s.Body == 0 && s.Sequence == 0:
 		if t.body == 0 || s.Queue != t.queue {
 			return

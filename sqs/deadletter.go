@@ -130,9 +130,11 @@ func (q *queue) pack(slot uint32) parcel {
 // accept adds a message that was moved from source. Its identity, its content
 // and its enqueue time stay (so retention runs on), the shown receive count goes
 // on, and the one that RedrivePolicies compare begins anew. The queue's
-// DelaySeconds does not apply. (SQS developer guide, dead-letter queues; AWS
-// recording test_dead_letter_queue_message_attributes.) It returns the message's
-// sequence number here.
+// DelaySeconds does not apply. In a FIFO queue the message is enqueued anew, at
+// the end of its group, and no deduplication id matters. (SQS developer guide,
+// dead-letter queues; AWS recording
+// test_dead_letter_queue_message_attributes.) It returns the message's sequence
+// number here.
 func (q *queue) accept(now Time, p parcel, source QueueKey) uint64 {
 	q.lastSequence++
 	r := p.record
@@ -141,6 +143,12 @@ func (q *queue) accept(now Time, p parcel, source QueueKey) uint64 {
 	r.visibleAt = 0
 	r.carried += r.received
 	r.received = 0
+	if q.fifo != nil {
+		r.sentAt = now
+		r.source = q.fifo.sources.use(source)
+		q.fifo.add(r, p.group)
+		return r.sequence
+	}
 	r.group = q.messages.groups.use(p.group)
 	r.source = q.messages.sources.use(source)
 	q.messages.settle(q.messages.enter(r), now, 0)

@@ -25,6 +25,9 @@ type frozenQueue struct {
 	pages   [][]record
 	groups  []nameEntry[string]
 	sources []nameEntry[QueueKey]
+	// Of a FIFO queue:
+	dedup    frozenDedup
+	attempts []*attempt // oldest first
 }
 
 // Freeze returns the state as it is now. It copies little, and marks chunks of
@@ -44,6 +47,9 @@ func (s *State) Freeze() *Frozen {
 }
 
 func (q *queue) freeze() frozenQueue {
+	if q.fifo != nil {
+		return q.freezeFIFO()
+	}
 	m := &q.messages
 	return frozenQueue{
 		header:  q.header,
@@ -103,6 +109,11 @@ func (q *frozenQueue) appendTo(dst []byte) []byte {
 	for _, key := range sources.names {
 		dst = appendKey(dst, key)
 	}
+	if q.settings.fifo {
+		dst = appendRecords(dst, records, groups.numbers, sources.numbers)
+		dst = q.dedup.appendTo(dst)
+		return appendAttempts(dst, q.attempts)
+	}
 	lists := slices.Clone(q.lists)
 	slices.SortFunc(lists, func(a, b list) int {
 		return cmp.Or(cmp.Compare(groups.numbers[a.group], groups.numbers[b.group]), cmp.Compare(a.window, b.window))
@@ -137,7 +148,9 @@ func (s *settings) appendTo(dst []byte) []byte {
 	for _, n := range []int32{s.delay, s.retention, s.wait, s.visibility, s.maxSize, s.keyReuse} {
 		dst = binary.AppendUvarint(dst, uint64(n))
 	}
-	dst = appendBool(dst, s.managedSSE)
+	for _, b := range []bool{s.managedSSE, s.fifo, s.contentBased, s.scopedByGroup, s.limitedByGroup} {
+		dst = appendBool(dst, b)
+	}
 	dst = appendText(dst, s.kmsKey)
 	dst = appendText(dst, s.policy)
 	dst = appendText(dst, s.redriveText)

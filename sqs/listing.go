@@ -31,9 +31,13 @@ type QueueCensus struct {
 	Damaged     bool
 	// Visible, InFlight and Delayed leave out what has expired.
 	Visible, InFlight, Delayed int
+	// GroupsInFlight counts the groups of a FIFO queue of which a message is in
+	// flight.
+	GroupsInFlight int
 	// OldestSentAt is when the oldest message came into the queue, by a send or
 	// a move; 0 when there is none. A message that was received three times
-	// does not count (SQS developer guide, ApproximateAgeOfOldestMessage).
+	// does not count in a standard queue (SQS developer guide,
+	// ApproximateAgeOfOldestMessage).
 	OldestSentAt Time
 	// DeadLetterTarget is the queue that the RedrivePolicy names; zero without
 	// one. Dangling says that there is no such queue.
@@ -59,18 +63,22 @@ func (s *State) Census(now Time) []QueueCensus {
 
 func (s *State) census(q *queue, now Time) QueueCensus {
 	n := q.counts(now)
-	return QueueCensus{
+	c := QueueCensus{
 		Queue:            q.key,
 		Incarnation:      q.incarnation,
 		Damaged:          q.damaged,
 		Visible:          n.visible,
 		InFlight:         n.inFlight,
 		Delayed:          n.delayed,
-		OldestSentAt:     q.messages.oldestArrival(q.cutoff(now)),
+		OldestSentAt:     q.oldestArrival(now),
 		DeadLetterTarget: q.settings.redrive.Target,
 		Dangling:         s.dangling(q),
 		Counters:         q.counters,
 	}
+	if q.fifo != nil {
+		c.GroupsInFlight = q.fifo.groups.inFlight(now)
+	}
+	return c
 }
 
 // QueueDescription is all that there is to know about one queue.
@@ -121,6 +129,9 @@ func (s *State) Totals(now Time) Totals {
 	return t
 }
 
-func (q *queue) counts(now Time) counts {
-	return q.messages.counts(now, q.cutoff(now))
+func (q *queue) oldestArrival(now Time) Time {
+	if q.fifo != nil {
+		return q.fifo.oldestArrival(q.cutoff(now))
+	}
+	return q.messages.oldestArrival(q.cutoff(now))
 }

@@ -54,9 +54,16 @@ func (s *State) Peek(key QueueKey, now Time, state MessageState, after uint64, l
 	}
 	now = max(now, s.now)
 	p := peek{now: now, cutoff: q.cutoff(now), state: state, after: after, bound: q.lastSequence, limit: limit}
-	p.records(&q.messages)
-	if state != InFlight {
-		p.lists(&q.messages)
+	if f := q.fifo; f != nil {
+		for _, o := range []*order{&f.held, &f.fresh} {
+			p.records(o, &f.records, &f.groups.names, &f.sources, q.delayWindow())
+		}
+	} else {
+		m := &q.messages
+		p.records(&m.sequences, &m.records, &m.groups, &m.sources, 0)
+		if state != InFlight {
+			p.lists(m)
+		}
 	}
 	return PeekResult{Messages: p.found, Next: p.bound, More: p.bound < q.lastSequence}, true
 }
@@ -95,23 +102,28 @@ func (p *peek) add(m Peeked) {
 	}
 }
 
-// records finds messages that were received or moved.
-func (p *peek) records(m *messages) {
+// records finds messages that are records, in an order by sequence number. The
+// fresh ones of a FIFO queue become visible a window after their send.
+func (p *peek) records(o *order, records *records, groups *names[string], sources *names[QueueKey], window Time) {
 	at := rank{sequence: p.after}
+	bySequence := func(slot uint32) rank { return rank{sequence: records.at(slot).sequence} }
 	for range maxPeekSteps {
-		slot, ok := m.sequences.after(at, m.bySequence)
-		if !ok || m.bySequence(slot).sequence > p.bound {
+		slot, ok := o.after(at, bySequence)
+		if !ok || bySequence(slot).sequence > p.bound {
 			return
 		}
-		at = m.bySequence(slot)
-		r := m.records.at(slot)
+		at = bySequence(slot)
+		r := records.at(slot)
 		found := Peeked{
-			Sequence: r.sequence, Body: r.body, State: Visible, GroupID: m.groups.name(r.group),
+			Sequence: r.sequence, Body: r.body, State: Visible, GroupID: groups.name(r.group),
 			SentAt: r.sentAt, ArrivedAt: r.arrivedAt(), FirstReceivedAt: r.firstReceivedAt,
-			ReceiveCount: int(r.carried) + int(r.received), DeadLetterSource: m.sources.name(r.source),
+			ReceiveCount: int(r.carried) + int(r.received), DeadLetterSource: sources.name(r.source),
 		}
-		if r.visibleAt > p.now {
+		switch {
+		case r.visibleAt > p.now:
 			found.State, found.AvailableAt = InFlight, r.visibleAt
+		case r.isFresh() && r.sentAt+window > p.now:
+			found.State, found.AvailableAt = Delayed, r.sentAt+window
 		}
 		if r.sentAt > p.cutoff && (p.state == AnyState || p.state == found.State) {
 			p.add(found)

@@ -5,6 +5,9 @@ func (s *State) receiveMessage(at Moment, c ReceiveMessage) (Result, []Event, *E
 	if err != nil {
 		return nil, nil, err
 	}
+	if q.fifo != nil {
+		return s.receiveFIFO(at, q, c)
+	}
 	left := steps(maxSteps)
 	q.messages.advance(at.Now, q.cutoff(at.Now), &left)
 	most := c.MaxMessages
@@ -23,17 +26,23 @@ func (s *State) receiveMessage(at Moment, c ReceiveMessage) (Result, []Event, *E
 	if q.messages.wake(at.Now) < wake || q.visibleAgain(taken) {
 		events = append(events, Event{Kind: MessagesAvailable, Queue: q.key})
 	}
+	return result, s.afterDeadLetters(at.Now, q, target, moved, stranded, events), nil
+}
+
+// afterDeadLetters brings the messages that a receive moved to the dead-letter
+// queue, counts, and completes the receive's events.
+func (s *State) afterDeadLetters(now Time, q, target *queue, moved []parcel, stranded int, events []Event) []Event {
 	if stranded > 0 {
 		q.counters.Stranded += uint64(stranded)
 		events = append(events, Event{Kind: DeadLetterTargetMissing, Queue: q.key})
 	}
 	if len(moved) == 0 {
-		return result, events, nil
+		return events
 	}
 	if target != q || len(events) == 0 {
 		events = append(events, Event{Kind: MessagesAvailable, Queue: target.key})
 	}
-	return result, s.deliverDead(at.Now, q, target, moved, events), nil
+	return s.deliverDead(now, q, target, moved, events)
 }
 
 // take takes the next messages for a receive out of the orders by age, at most

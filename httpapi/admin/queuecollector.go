@@ -71,6 +71,14 @@ var queueMetrics = []queueMetric{
 		func(q *queueReading) float64 { return float64(q.Delayed) },
 	},
 	{
+		"number_of_deduplicated_sent_messages_total", "Sends to a FIFO queue that were duplicates.", prometheus.CounterValue,
+		func(q *queueReading) float64 { return float64(q.Deduplicated) },
+	},
+	{
+		"approximate_number_of_groups_with_inflight_messages", "Groups of a FIFO queue with messages in flight.", prometheus.GaugeValue,
+		func(q *queueReading) float64 { return float64(q.GroupsInFlight) },
+	},
+	{
 		"approximate_age_of_oldest_message_seconds",
 		"Time since the oldest message was sent here or moved here. One that was received three times does not count.",
 		prometheus.GaugeValue, func(q *queueReading) float64 { return q.age.Seconds() },
@@ -157,6 +165,8 @@ func capQueues(readings []queueReading, limit int) []queueReading {
 		sum.Deleted += q.Deleted
 		sum.Moved += q.Moved
 		sum.Stranded += q.Stranded
+		sum.Deduplicated += q.Deduplicated
+		sum.GroupsInFlight += q.GroupsInFlight
 		sum.Visible += q.Visible
 		sum.InFlight += q.InFlight
 		sum.Delayed += q.Delayed
