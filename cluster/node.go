@@ -27,6 +27,9 @@ type Node struct {
 	gauges      *gauges
 	snapshotter *snapshotter
 	fsyncs      *histogram
+	tails       *tails
+	strandings  *strandings
+	tracing     sync.Mutex // held by the one trace that runs
 	startedAt   time.Duration
 
 	draining atomic.Bool
@@ -63,6 +66,7 @@ func Start(ctx context.Context, c Config) (*Node, error) {
 	n.gauges.look()
 	n.loops.Go(func() { n.group.follow(background) })
 	n.loops.Go(func() { n.gauges.run(background) })
+	n.loops.Go(func() { n.strandings.run(background) })
 	n.loops.Go(func() { pulse.run(background) })
 	n.loops.Go(func() { n.snapshotter.run(background) })
 	c.Logger.Info("node started", "node", c.NodeName, "raft_id", n.identity.RaftID,
@@ -82,7 +86,12 @@ func (n *Node) open(dog *watchdog) error {
 		}
 	}
 	n.clock = newClock(c.Now, c.Elapsed, c.Logger)
-	n.machine = raftfsm.New(n.stores.bodies, func(events []sqs.Event) { n.line.notify(events) })
+	n.strandings = &strandings{elapsed: c.Elapsed, log: c.Logger}
+	n.machine = raftfsm.New(n.stores.bodies, func(events []sqs.Event) {
+		n.strandings.notify(events)
+		n.line.notify(events)
+	})
+	n.tails = &tails{machine: n.machine}
 	receive := func(ctx context.Context, c sqs.ReceiveMessage) (raftfsm.Outcome, error) {
 		return n.group.propose(ctx, c, nil)
 	}
@@ -170,10 +179,11 @@ func (n *Node) Queues() []sqs.QueueCensus {
 }
 
 // Drain prepares for Close: receives in waiting answer empty at once, and new
-// ones do not wait. Commands are still taken.
+// ones do not wait; tails end. Commands are still taken.
 func (n *Node) Drain() {
 	n.draining.Store(true)
 	n.line.drain()
+	n.tails.drain()
 }
 
 // closeTimeout bounds Close, which would else wait for a snapshot that is being

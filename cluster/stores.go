@@ -29,6 +29,8 @@ type stores struct {
 	snapshots raft.SnapshotStore
 	bodies    raftfsm.Bodies
 
+	// scan reads entries of the log, both ends included (wal.Scan).
+	scan     func(from, to uint64, visit func(*raft.Log) error) error
 	logBytes func() int64            // on disk
 	segments func() wal.SegmentStats // of the bodies on disk
 	busy     func() time.Duration    // how long the write that runs now has been running
@@ -80,8 +82,11 @@ func openStores(c Config, fsyncs *histogram, fatal func(error)) (_ *stores, _ id
 	if err != nil {
 		return nil, id, fmt.Errorf("open snapshots: %w", err)
 	}
+	scan := func(from, to uint64, visit func(*raft.Log) error) error {
+		return wal.Scan(filepath.Join(c.DataDir, logDir), from, to, visit)
+	}
 	return &stores{
-		log: log, stable: stable, snapshots: snapshots, bodies: segments,
+		scan: scan, log: log, stable: stable, snapshots: snapshots, bodies: segments,
 		logBytes: log.Bytes, segments: segments.Stats, busy: log.Busy, stop: segments.Stop, close: closeAll,
 	}, id, nil
 }
@@ -142,6 +147,7 @@ func (m *InMemory) open(name string) (*stores, identity) {
 	}
 	return &stores{
 		log: m.log, stable: m.stable, snapshots: m.snapshots, bodies: wal.NewBodies(),
+		scan:     scanStore(m.log),
 		logBytes: func() int64 { return 0 },
 		segments: func() wal.SegmentStats { return wal.SegmentStats{} },
 		busy:     func() time.Duration { return 0 },

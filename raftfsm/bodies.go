@@ -7,8 +7,8 @@ import (
 
 // Bodies keeps the contents of messages by their numbers. Its signatures have
 // builtin types only, so that an implementation need not know this package.
-// All methods but WriteLive and Pending are called by one goroutine, under the
-// lock of the Machine; those two may be called concurrently with the others.
+// All methods but Pin, WriteLive and Pending are called by one goroutine, under
+// the lock of the Machine; those three may be called concurrently with the others.
 type Bodies interface {
 	// Append keeps record under number, which is one more than that of the
 	// call before. The record may be kept as it is, for nobody changes it; but
