@@ -134,4 +134,5 @@ func (q *queue) accept(now Time, p parcel, source QueueKey) {
 	r.group = q.messages.groups.use(p.group)
 	r.source = q.messages.sources.use(source)
 	q.messages.settle(q.messages.enter(r), now, 0)
+	q.messages.noteSend(r.group, now)
 }

@@ -25,6 +25,8 @@ type frozenQueue struct {
 	pages   [][]record
 	groups  []nameEntry[string]
 	sources []nameEntry[QueueKey]
+	tenants []frozenTenant // of each group
+	work    uint64         // as it counts now
 }
 
 // Freeze returns the state as it is now. It copies little, and marks chunks of
@@ -38,19 +40,22 @@ func (s *State) Freeze() *Frozen {
 		reserved:        slices.Clone(s.reserved),
 	}
 	for i, q := range s.directory {
-		f.queues[i] = q.freeze()
+		f.queues[i] = q.freeze(s.now)
 	}
 	return f
 }
 
-func (q *queue) freeze() frozenQueue {
+func (q *queue) freeze(now Time) frozenQueue {
 	m := &q.messages
+	tenants, work := m.freezeTenants(now)
 	return frozenQueue{
 		header:  q.header,
 		lists:   m.freezeLists(),
 		pages:   m.records.freeze(),
 		groups:  slices.Clone(m.groups.entries),
 		sources: slices.Clone(m.sources.entries),
+		tenants: tenants,
+		work:    work,
 	}
 }
 
@@ -99,6 +104,7 @@ func (q *frozenQueue) appendTo(dst []byte) []byte {
 	for _, name := range groups.names {
 		dst = appendText(dst, name)
 	}
+	dst = q.appendTenants(dst, &groups)
 	dst = binary.AppendUvarint(dst, uint64(len(sources.names)))
 	for _, key := range sources.names {
 		dst = appendKey(dst, key)

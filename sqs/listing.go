@@ -32,7 +32,18 @@ type QueueCensus struct {
 	// a move; 0 when there is none. A message that was received three times
 	// does not count (SQS developer guide, ApproximateAgeOfOldestMessage).
 	OldestSentAt Time
+	// NoisyGroups counts the groups of a standard queue that take more than their
+	// share; Quiet is the same as above without their messages.
+	NoisyGroups int
+	Quiet       QuietCensus
 	Counters
+}
+
+// QuietCensus is what there is to know about the messages of quiet groups, and
+// of none.
+type QuietCensus struct {
+	Visible, InFlight, Delayed int
+	OldestSentAt               Time
 }
 
 // Totals are the sums over all queues.
@@ -46,6 +57,7 @@ func (s *State) Census(now Time) []QueueCensus {
 	census := make([]QueueCensus, 0, len(s.directory))
 	for _, q := range s.directory {
 		n := q.counts(now)
+		oldest := q.messages.oldestArrival(q.cutoff(now))
 		census = append(census, QueueCensus{
 			Queue:        q.key,
 			Incarnation:  q.incarnation,
@@ -53,7 +65,9 @@ func (s *State) Census(now Time) []QueueCensus {
 			Visible:      n.visible,
 			InFlight:     n.inFlight,
 			Delayed:      n.delayed,
-			OldestSentAt: q.messages.oldestArrival(q.cutoff(now)),
+			OldestSentAt: oldest,
+			NoisyGroups:  q.messages.noisyGroups(),
+			Quiet:        q.messages.quietCensus(n, oldest, now, q.cutoff(now)),
 			Counters:     q.counters,
 		})
 	}

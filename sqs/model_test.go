@@ -20,6 +20,7 @@ type modelQueue struct {
 	purgedAt                            sqs.Time
 	sent, sentBytes, received, deletion uint64
 	messages                            []*modelMessage
+	fair                                modelFairness
 }
 
 type modelMessage struct {
@@ -30,6 +31,8 @@ type modelMessage struct {
 	everReceived, moved bool
 	received, carried   int
 	from                string
+	group               string
+	hidden              bool // as the last receive, or change of visibility, left it
 }
 
 // model keeps all queues by two loops and no cleverness.
@@ -52,7 +55,11 @@ func (m *model) queue(name string) *modelQueue {
 func (m *model) expire(now sqs.Time) {
 	for _, q := range m.queues {
 		q.messages = slices.DeleteFunc(q.messages, func(x *modelMessage) bool {
-			return x.sentAt.Add(seconds(q.retention)) <= now
+			expired := x.sentAt.Add(seconds(q.retention)) <= now
+			if expired {
+				q.fair.ghosts = append(q.fair.ghosts, x)
+			}
+			return expired
 		})
 	}
 }
@@ -86,6 +93,7 @@ func (q *modelQueue) census(now sqs.Time) sqs.QueueCensus {
 			c.OldestSentAt = x.arrivedAt
 		}
 	}
+	q.quietCensus(now, &c)
 	return c
 }
 
@@ -108,18 +116,21 @@ func (m *model) apply(at sqs.Moment, c sqs.Command) (sqs.Result, string) {
 		if problem := m.redriveProblem(c.Attributes); problem != "" {
 			return nil, problem
 		}
+		q.drop()
 		q.set(c.Attributes)
+		m.expire(at.Now)
+		q.drop()
 	case sqs.PurgeQueue:
 		if q.purgedAt != 0 && at.Now.Sub(q.purgedAt) < at.Rules.PurgeWait {
 			return nil, fmt.Sprintf("PurgeQueueInProgress: Only one PurgeQueue operation on %s is allowed every 60 seconds.", q.name)
 		}
-		q.purgedAt, q.messages = at.Now, nil
+		q.purgedAt, q.messages, q.fair = at.Now, nil, modelFairness{}
 	case sqs.SendMessageBatch:
 		return q.send(at, c), ""
 	case sqs.ReceiveMessage:
 		return m.receive(at, q, c)
 	case sqs.DeleteMessageBatch:
-		return q.remove(c), ""
+		return q.remove(at.Now, c), ""
 	case sqs.ChangeMessageVisibilityBatch:
 		return q.change(at.Now, c), ""
 	case sqs.ListDeadLetterSourceQueues:
@@ -200,7 +211,9 @@ func (q *modelQueue) send(at sqs.Moment, c sqs.SendMessageBatch) sqs.Result {
 		q.sentBytes += uint64(e.Size)
 		q.messages = append(q.messages, &modelMessage{
 			sequence: q.sequence, body: body, sentAt: at.Now, arrivedAt: at.Now, visibleAt: windowEnd(at.Now, delay),
+			group: e.GroupID,
 		})
+		q.noteSend(e.GroupID, at.Now)
 		r.Entries = append(r.Entries, sqs.SendResult{Body: body, MessageID: e.MessageID})
 		body++
 	}
@@ -208,6 +221,7 @@ func (q *modelQueue) send(at sqs.Moment, c sqs.SendMessageBatch) sqs.Result {
 }
 
 func (m *model) receive(at sqs.Moment, q *modelQueue, c sqs.ReceiveMessage) (sqs.Result, string) {
+	q.beforeReceive(at.Now)
 	most := min(c.MaxMessages, at.Rules.InFlightLimit-q.census(at.Now).InFlight)
 	if most <= 0 && c.Short {
 		return nil, fmt.Sprintf("OverLimit: The queue has the maximum number of messages in flight, %d.", at.Rules.InFlightLimit)
@@ -218,27 +232,28 @@ func (m *model) receive(at sqs.Moment, q *modelQueue, c sqs.ReceiveMessage) (sqs
 			visible = append(visible, x)
 		}
 	}
-	slices.SortStableFunc(visible, func(a, b *modelMessage) int {
-		return cmp.Or(cmp.Compare(btoi(a.received >= 3), btoi(b.received >= 3)), cmp.Compare(a.sentAt, b.sentAt), cmp.Compare(a.sequence, b.sequence))
-	})
 	timeout := c.VisibilityTimeout
 	if timeout == sqs.QueueDefault {
 		timeout = seconds(q.visibility)
 	}
 	var r sqs.ReceiveMessageResult
 	target := m.queue(q.target)
-	moves := 0
-	for _, x := range visible {
-		if len(r.Messages) >= most {
-			break
-		}
+	var moved, delivered []*modelMessage
+	for len(visible) > 0 && len(r.Messages) < most {
+		x := q.next(visible)
+		visible = slices.DeleteFunc(visible, func(other *modelMessage) bool { return other == x })
 		if target != nil && x.received >= q.maxReceives {
-			if moves++; moves > 100 {
+			if len(moved) == 100 {
 				break
 			}
-			q.moveTo(at.Now, target, x)
+			q.messages = slices.DeleteFunc(q.messages, func(other *modelMessage) bool { return other == x })
+			q.calmDrained()
+			moved = append(moved, x)
 			continue
 		}
+		x.hidden = true
+		q.calmDrained()
+		delivered = append(delivered, x)
 		x.received++
 		x.everReceived = true
 		if x.firstReceivedAt == 0 {
@@ -255,16 +270,21 @@ func (m *model) receive(at sqs.Moment, q *modelQueue, c sqs.ReceiveMessage) (sqs
 		}
 		r.Messages = append(r.Messages, got)
 	}
+	q.judge(at.Now, delivered)
+	for _, x := range moved {
+		q.moveTo(at.Now, target, x)
+	}
 	return r, ""
 }
 
 func (q *modelQueue) moveTo(now sqs.Time, target *modelQueue, x *modelMessage) {
-	q.messages = slices.DeleteFunc(q.messages, func(other *modelMessage) bool { return other == x })
 	target.sequence++
 	target.messages = append(target.messages, &modelMessage{
 		sequence: target.sequence, body: x.body, sentAt: x.sentAt, arrivedAt: now, visibleAt: now,
 		firstReceivedAt: x.firstReceivedAt, carried: x.carried + x.received, moved: true, from: q.name, everReceived: true,
+		group: x.group,
 	})
+	target.noteSend(x.group, now)
 }
 
 func btoi(b bool) int {
@@ -283,7 +303,7 @@ func (q *modelQueue) message(r sqs.Receipt) *modelMessage {
 	return nil
 }
 
-func (q *modelQueue) remove(c sqs.DeleteMessageBatch) sqs.Result {
+func (q *modelQueue) remove(now sqs.Time, c sqs.DeleteMessageBatch) sqs.Result {
 	r := sqs.BatchResult{Errors: make([]*sqs.Error, len(c.Receipts))}
 	for i, receipt := range c.Receipts {
 		if receipt.Incarnation != q.incarnation {
@@ -291,8 +311,11 @@ func (q *modelQueue) remove(c sqs.DeleteMessageBatch) sqs.Result {
 			continue
 		}
 		q.deletion++
-		gone := q.message(receipt)
-		q.messages = slices.DeleteFunc(q.messages, func(x *modelMessage) bool { return x == gone })
+		q.finish(now, receipt)
+		isGone := func(x *modelMessage) bool { return x.sequence == receipt.Sequence }
+		q.messages = slices.DeleteFunc(q.messages, isGone)
+		q.fair.ghosts = slices.DeleteFunc(q.fair.ghosts, isGone)
+		q.calmDrained()
 	}
 	return r
 }
@@ -311,7 +334,12 @@ func (q *modelQueue) change(now sqs.Time, c sqs.ChangeMessageVisibilityBatch) sq
 			r.Errors[i] = &sqs.Error{Code: sqs.InvalidParameterValue, Message: fmt.Sprintf("Value %d for parameter VisibilityTimeout is invalid. "+
 				"Reason: Total VisibilityTimeout for the message is beyond the limit [43200 seconds]", int(e.Timeout/time.Second))}
 		default:
+			if e.Timeout == 0 {
+				q.finish(now, e.Receipt)
+			}
 			x.visibleAt = windowEnd(now, e.Timeout)
+			x.hidden = x.visibleAt > now
+			q.calmDrained()
 		}
 	}
 	return r

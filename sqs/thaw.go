@@ -179,6 +179,7 @@ func (d *decoder) settings() settings {
 
 func (d *decoder) messages(m *messages, now Time, lastSequence uint64) {
 	groups := decodeNames(d, func() string { return d.text() }, func(a, b string) bool { return a < b })
+	tenants := d.tenants(len(groups), now)
 	sources := decodeNames(d, d.key, func(a, b QueueKey) bool { return a.compare(b) < 0 })
 	var last rank // group and window
 	for n := d.count(); n > 0 && d.err == nil; n-- {
@@ -197,6 +198,9 @@ func (d *decoder) messages(m *messages, now Time, lastSequence uint64) {
 		m.file(m.addList(l))
 	}
 	d.records(m, groups, sources, now, lastSequence)
+	if d.err == nil {
+		m.thawTenants(groups, tenants, now)
+	}
 	if d.err == nil && !m.disjoint() {
 		d.fail("two messages of one sequence number")
 	}

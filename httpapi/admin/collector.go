@@ -135,6 +135,7 @@ type queueReading struct {
 	sqs.QueueCensus
 	emptyReceives uint64
 	age           time.Duration // of the oldest message; of many queues, the greatest
+	quietAge      time.Duration // the same without the messages of noisy groups
 }
 
 func queueMetricOf(name, help string, kind prometheus.ValueType, of func(q *queueReading) float64) queueMetric {
@@ -160,6 +161,16 @@ var queueMetrics = []queueMetric{
 		func(q *queueReading) float64 { return float64(q.Delayed) }),
 	queueMetricOf("approximate_age_of_oldest_message_seconds", "Age of the oldest message.", prometheus.GaugeValue,
 		func(q *queueReading) float64 { return q.age.Seconds() }),
+	queueMetricOf("approximate_number_of_noisy_groups", "Message groups that take more than their share of a standard queue.", prometheus.GaugeValue,
+		func(q *queueReading) float64 { return float64(q.NoisyGroups) }),
+	queueMetricOf("approximate_number_of_messages_visible_in_quiet_groups", "Messages available to receivers, without those of noisy groups.", prometheus.GaugeValue,
+		func(q *queueReading) float64 { return float64(q.Quiet.Visible) }),
+	queueMetricOf("approximate_number_of_messages_not_visible_in_quiet_groups", "Messages in flight, without those of noisy groups.", prometheus.GaugeValue,
+		func(q *queueReading) float64 { return float64(q.Quiet.InFlight) }),
+	queueMetricOf("approximate_number_of_messages_delayed_in_quiet_groups", "Messages whose delay is not over, without those of noisy groups.", prometheus.GaugeValue,
+		func(q *queueReading) float64 { return float64(q.Quiet.Delayed) }),
+	queueMetricOf("approximate_age_of_oldest_message_in_quiet_groups_seconds", "Age of the oldest message that is not of a noisy group.", prometheus.GaugeValue,
+		func(q *queueReading) float64 { return q.quietAge.Seconds() }),
 }
 
 // otherQueues is the queue label of the sum. No queue can have the name.
@@ -200,6 +211,9 @@ func readQueues(node Node, metrics *cluster.Metrics) []queueReading {
 		if q.OldestSentAt > 0 {
 			reading.age = max(0, now.Sub(q.OldestSentAt))
 		}
+		if q.Quiet.OldestSentAt > 0 {
+			reading.quietAge = max(0, now.Sub(q.Quiet.OldestSentAt))
+		}
 		readings = append(readings, reading)
 	}
 	return readings
@@ -225,6 +239,11 @@ func capQueues(readings []queueReading, limit int) []queueReading {
 		sum.Delayed += q.Delayed
 		sum.emptyReceives += q.emptyReceives
 		sum.age = max(sum.age, q.age)
+		sum.NoisyGroups += q.NoisyGroups
+		sum.Quiet.Visible += q.Quiet.Visible
+		sum.Quiet.InFlight += q.Quiet.InFlight
+		sum.Quiet.Delayed += q.Quiet.Delayed
+		sum.quietAge = max(sum.quietAge, q.quietAge)
 	}
 	return append(readings[:limit:limit], sum)
 }

@@ -1,0 +1,526 @@
+package sqs
+
+import "time"
+
+// The rules of fair queues (SQS developer guide, "Amazon SQS fair queues").
+const (
+	// noisyInFlight is how many messages in flight, and noisyShare which part of
+	// the queue's (one in so many), a tenant must exceed to be noisy by them.
+	noisyInFlight = 30
+	noisyShare    = 10
+	// quietAfter is how long a noisy tenant must send nothing to be quiet again.
+	quietAfter = Time(5 * 60 * 1000)
+	// workPeriod is the time in which recent processing time loses half its
+	// weight.
+	workPeriod = Time(60 * 1000)
+	// longestWork is the most that a message can be in flight for.
+	longestWork = Time(MaxVisibilityTimeout / time.Millisecond)
+)
+
+// fairness is what a standard queue knows of its tenants, the groups of its
+// messages. Messages without a group are not in here: each is a tenant of its
+// own, and quiet.
+//
+// A tenant lives as long as its name is in use: as there are messages of it. Its
+// id is that of the name.
+type fairness struct {
+	tenants [][]tenant // in pages, by id
+
+	// Lists and records of tenants are in these in place of the orders of
+	// messages that have the same names.
+	due, back, tired order
+
+	heads    order // lists that are due, by tenant and head
+	returned order // records that are not hidden, by tenant, weariness and age
+	quiet    order // quiet tenants that have something fresh, by its age
+	weary    order // quiet tenants that have something tired, by its age
+	noisy    order // noisy tenants that have anything, by messages in flight
+	senders  order // all noisy tenants, by their latest sends
+
+	work work // of the queue, messages without a group included
+}
+
+// tenant is what decides when messages of a group are received.
+type tenant struct {
+	fresh, tired place // of the first available messages of each kind
+	sentAt       Time  // the latest send
+	work         work
+	inFlight     uint32 // hidden records, and those that a receive holds
+	rankedBy     uint32 // inFlight, when the tenant was put into fairness.noisy
+	noisy        bool
+}
+
+// place is a message's place in the order of sends; zero for none.
+type place struct {
+	at       Time
+	sequence uint64
+}
+
+func (p place) none() bool { return p.sequence == 0 }
+func (p place) rank() rank { return rank{at: p.at, sequence: p.sequence} }
+
+// work is processing time, in milliseconds: from receives until the deletes or
+// returns that ended them. It is halved with every workPeriod that has begun
+// since. Halving is by shifts, which add up: so it may be done late, and it is
+// one and the same for the work of a tenant and of its queue.
+type work struct {
+	spent  uint64
+	period uint32
+}
+
+func periodOf(now Time) uint32 { return uint32(now / workPeriod) }
+
+// at is the work as it counts in a period.
+func (w work) at(period uint32) uint64 { return w.spent >> min(63, period-w.period) }
+
+func (w *work) add(spent uint64, period uint32) {
+	w.spent, w.period = w.at(period)+spent, period
+}
+
+const (
+	tenantPageBits = 6
+	tenantPageSize = 1 << tenantPageBits
+)
+
+// at returns a tenant that was seen before.
+func (f *fairness) at(id uint32) *tenant {
+	return &f.tenants[id>>tenantPageBits][id&(tenantPageSize-1)]
+}
+
+// tenant returns the tenant of a group, which is new when its name is.
+func (m *messages) tenant(group uint32) *tenant {
+	if m.fair == nil {
+		m.fair = &fairness{}
+	}
+	f := m.fair
+	for int(group>>tenantPageBits) >= len(f.tenants) {
+		capacity := tenantPageSize
+		if len(f.tenants) == 0 {
+			capacity = 4 // most queues have few groups, if any
+		}
+		f.tenants = append(f.tenants, make([]tenant, 0, capacity))
+	}
+	p := &f.tenants[group>>tenantPageBits]
+	for int(group&(tenantPageSize-1)) >= len(*p) {
+		*p = append(*p, tenant{})
+	}
+	return f.at(group)
+}
+
+// The rankings of lists, records and tenants.
+
+func (m *messages) byTenant(id uint32) rank {
+	l := m.lists.at(id)
+	return rank{class: uint64(l.group), sequence: l.headRank().sequence}
+}
+
+// returnClass holds the records of one tenant that are not hidden, in
+// fairness.returned.
+func returnClass(group uint32, tired bool) uint64 {
+	if tired {
+		return uint64(group)<<1 | 1
+	}
+	return uint64(group) << 1
+}
+
+func (m *messages) byReturn(slot uint32) rank {
+	r := m.records.at(slot)
+	return rank{class: returnClass(r.group, r.received >= tiredAfter), at: r.sentAt, sequence: r.sequence}
+}
+
+func (f *fairness) byFresh(id uint32) rank { return f.at(id).fresh.rank() }
+func (f *fairness) byTired(id uint32) rank { return f.at(id).tired.rank() }
+
+func (f *fairness) byCrowd(id uint32) rank {
+	t := f.at(id)
+	r := t.fresh.rank()
+	if t.fresh.none() {
+		r = t.tired.rank()
+	}
+	r.class = uint64(t.rankedBy)
+	return r
+}
+
+func (f *fairness) bySend(id uint32) rank {
+	return rank{at: f.at(id).sentAt, sequence: uint64(id)}
+}
+
+// candidate is the list or the record whose message would be received next.
+type candidate struct {
+	rank rank
+	id   uint32
+	list bool
+}
+
+// nextOf returns the next message of a tenant, or of all messages without a
+// group: the first of the fresh or of the tired ones.
+func (m *messages) nextOf(group uint32, tired bool) (c candidate, ok bool) {
+	if c.id, ok = m.firstReturned(group, tired); ok {
+		c.rank = m.byAge(c.id)
+	}
+	if tired {
+		return c, ok
+	}
+	if id, due := m.firstList(group); due {
+		if r := m.byHead(id); !ok || r.compare(c.rank) < 0 {
+			return candidate{rank: r, id: id, list: true}, true
+		}
+	}
+	return c, ok
+}
+
+func (m *messages) firstList(group uint32) (id uint32, ok bool) {
+	if group == 0 {
+		return m.due.first()
+	}
+	id, ok = m.fair.heads.after(rank{class: uint64(group)}, m.byTenant)
+	return id, ok && m.lists.at(id).group == group
+}
+
+func (m *messages) firstReturned(group uint32, tired bool) (slot uint32, ok bool) {
+	switch {
+	case group != 0:
+		class := returnClass(group, tired)
+		slot, ok = m.fair.returned.after(rank{class: class}, m.byReturn)
+		return slot, ok && m.byReturn(slot).class == class
+	case tired:
+		return m.tired.first()
+	}
+	return m.back.first()
+}
+
+// listsByAge are the orders by head of all lists that have messages.
+func (m *messages) listsByAge() []*order {
+	if m.fair == nil {
+		return []*order{&m.due, &m.undue}
+	}
+	return []*order{&m.due, &m.undue, &m.fair.due}
+}
+
+// recordsByAge are the orders by age of all records; leased comes first.
+func (m *messages) recordsByAge() []*order {
+	if m.fair == nil {
+		return []*order{&m.leased, &m.back, &m.tired}
+	}
+	return []*order{&m.leased, &m.back, &m.tired, &m.fair.back, &m.fair.tired}
+}
+
+// dueOrder is the order in which a list is when its head may be received.
+func (m *messages) dueOrder(l *list) *order {
+	if l.group == 0 {
+		return &m.due
+	}
+	m.tenant(l.group)
+	return &m.fair.due
+}
+
+// foundOf is found for a record with a group.
+func (m *messages) foundOf(r *record) *order {
+	m.tenant(r.group)
+	if r.received >= tiredAfter {
+		return &m.fair.tired
+	}
+	return &m.fair.back
+}
+
+// fileTenant does for the list's tenant what file does for the list.
+func (m *messages) fileTenant(id uint32) {
+	l := m.lists.at(id)
+	if l.passed > l.taken {
+		m.fair.heads.add(id, m.byTenant)
+	}
+	m.reorder(l.group)
+}
+
+// unfileTenant undoes fileTenant. The tenant keeps its place until fileTenant.
+func (m *messages) unfileTenant(id uint32) {
+	if l := m.lists.at(id); l.passed > l.taken {
+		m.fair.heads.remove(id, m.byTenant)
+	}
+}
+
+// noteReturn takes note that a record can be received.
+func (m *messages) noteReturn(slot uint32) {
+	if group := m.records.at(slot).group; group != 0 {
+		m.fair.returned.add(slot, m.byReturn)
+		m.reorder(group)
+	}
+}
+
+// noteTaken takes note that a record can no longer be received.
+func (m *messages) noteTaken(slot uint32) {
+	if group := m.records.at(slot).group; group != 0 {
+		m.fair.returned.remove(slot, m.byReturn)
+		m.reorder(group)
+	}
+}
+
+// noteFlight takes note that a tenant has more or less messages in flight.
+func (m *messages) noteFlight(group uint32, change int) {
+	if group != 0 {
+		m.tenant(group).inFlight += uint32(change)
+		m.recount(group)
+	}
+}
+
+// reorder puts a tenant to its place after a change of what is available.
+func (m *messages) reorder(group uint32) {
+	t := m.tenant(group)
+	var fresh, tired place
+	if c, ok := m.nextOf(group, false); ok {
+		fresh = place{at: c.rank.at, sequence: c.rank.sequence}
+	}
+	if c, ok := m.nextOf(group, true); ok {
+		tired = place{at: c.rank.at, sequence: c.rank.sequence}
+	}
+	if t.fresh != fresh || t.tired != tired {
+		m.fair.unrank(group)
+		t.fresh, t.tired = fresh, tired
+		m.fair.rank(group)
+	}
+	m.recount(group)
+}
+
+// recount puts a tenant to its place after a change of how many messages it has
+// or has in flight. A noisy one whose backlog is drained becomes quiet.
+func (m *messages) recount(group uint32) {
+	f := m.fair
+	t := f.at(group)
+	switch {
+	case !t.noisy:
+	case !m.waits(group):
+		f.calm(group)
+	case t.rankedBy != t.inFlight:
+		f.unrank(group)
+		f.rank(group)
+	}
+}
+
+// waits reports whether a tenant has messages that are not in flight.
+func (m *messages) waits(group uint32) bool {
+	return m.groups.entries[group-1].uses > m.fair.at(group).inFlight // lists and records
+}
+
+// rank puts a tenant into the orders where receives find it.
+func (f *fairness) rank(id uint32) {
+	t := f.at(id)
+	t.rankedBy = t.inFlight
+	if t.noisy {
+		if !t.fresh.none() || !t.tired.none() {
+			f.noisy.add(id, f.byCrowd)
+		}
+		return
+	}
+	if !t.fresh.none() {
+		f.quiet.add(id, f.byFresh)
+	}
+	if !t.tired.none() {
+		f.weary.add(id, f.byTired)
+	}
+}
+
+// unrank takes a tenant out of them. It must be called before the tenant
+// changes, and rank afterwards.
+func (f *fairness) unrank(id uint32) {
+	t := f.at(id)
+	if t.noisy {
+		if !t.fresh.none() || !t.tired.none() {
+			f.noisy.remove(id, f.byCrowd)
+		}
+		return
+	}
+	if !t.fresh.none() {
+		f.quiet.remove(id, f.byFresh)
+	}
+	if !t.tired.none() {
+		f.weary.remove(id, f.byTired)
+	}
+}
+
+// disturb makes a tenant noisy.
+func (f *fairness) disturb(id uint32) {
+	f.unrank(id)
+	f.at(id).noisy = true
+	f.rank(id)
+	f.senders.add(id, f.bySend)
+}
+
+// calm makes a tenant quiet.
+func (f *fairness) calm(id uint32) {
+	f.unrank(id)
+	f.senders.remove(id, f.bySend)
+	f.at(id).noisy = false
+	f.rank(id)
+}
+
+// calmIdle makes those tenants quiet that have sent nothing for quietAfter. One
+// step takes all that sent last at one time.
+func (m *messages) calmIdle(now Time, left *steps) {
+	f := m.fair
+	if f == nil {
+		return
+	}
+	last := Time(-1)
+	for {
+		id, ok := f.senders.first()
+		if !ok {
+			return
+		}
+		sentAt := f.at(id).sentAt
+		if sentAt+quietAfter > now || sentAt != last && !left.take() {
+			return
+		}
+		f.calm(id)
+		last = sentAt
+	}
+}
+
+// noteSend takes note that a message of a group has arrived.
+func (m *messages) noteSend(group uint32, now Time) {
+	if group == 0 {
+		return
+	}
+	t := m.tenant(group)
+	if !t.noisy {
+		t.sentAt = now
+		return
+	}
+	m.fair.senders.remove(group, m.fair.bySend)
+	t.sentAt = now
+	m.fair.senders.add(group, m.fair.bySend)
+}
+
+// releaseGroup takes back one use of a group's name. A tenant without messages
+// is forgotten, and with the last one all that was known of any.
+func (m *messages) releaseGroup(group uint32) {
+	if group == 0 {
+		return
+	}
+	if m.groups.entries[group-1].uses > 1 {
+		m.groups.release(group)
+		if m.fair != nil {
+			m.recount(group)
+		}
+		return
+	}
+	if t := m.tenant(group); t.noisy {
+		m.fair.calm(group)
+	}
+	*m.fair.at(group) = tenant{}
+	m.groups.release(group)
+	if len(m.groups.ids) == 0 {
+		m.fair.reset()
+	}
+}
+
+// reset forgets what was known of tenants when there are none.
+func (f *fairness) reset() {
+	f.work = work{}
+	if len(f.tenants) > 1 || cap(f.tenants[0]) > keptCapacity {
+		f.tenants = nil
+	}
+}
+
+// takeFair is takeNext of a queue with tenants. What belongs to quiet ones, or
+// to none, comes in the usual order; then comes the noisy tenant that has the
+// fewest messages in flight, and its messages in the usual order.
+func (m *messages) takeFair(cutoff Time) (slot uint32, ok bool) {
+	f := m.fair
+	for _, tired := range [...]bool{false, true} {
+		next, ok := m.nextOf(0, tired)
+		tenants := &f.quiet
+		if tired {
+			tenants = &f.weary
+		}
+		if id, some := tenants.first(); some {
+			if c, _ := m.nextOf(id, tired); !ok || c.rank.compare(next.rank) < 0 {
+				next, ok = c, true
+			}
+		}
+		if ok && next.rank.at > cutoff {
+			return m.takeCandidate(next), true
+		}
+	}
+	id, ok := f.noisy.first()
+	if !ok {
+		return 0, false
+	}
+	next, ok := m.nextOf(id, false)
+	if !ok {
+		next, ok = m.nextOf(id, true)
+	}
+	if !ok || next.rank.at <= cutoff {
+		return 0, false
+	}
+	return m.takeCandidate(next), true
+}
+
+func (m *messages) takeCandidate(c candidate) (slot uint32) {
+	if c.list {
+		return m.pick(c.id)
+	}
+	m.lift(c.id)
+	return c.id
+}
+
+// hold counts a message in flight that a receive has taken and not delivered
+// yet, so that the next one of the same receive may be another tenant's.
+func (m *messages) hold(slot uint32) {
+	if group := m.records.at(slot).group; group != 0 {
+		m.fair.at(group).inFlight++
+		m.recount(group)
+	}
+}
+
+// unhold is called when settle is to count the message.
+func (m *messages) unhold(slot uint32) {
+	if group := m.records.at(slot).group; group != 0 {
+		m.fair.at(group).inFlight--
+	}
+}
+
+// judge makes the tenants noisy that have just received too much. A tenant is
+// judged in no other moment.
+func (m *messages) judge(now Time, delivered []uint32) {
+	f := m.fair
+	if f == nil {
+		return
+	}
+	for _, slot := range delivered {
+		group := m.records.at(slot).group
+		if group == 0 {
+			continue
+		}
+		t := f.at(group)
+		if !t.noisy && t.sentAt+quietAfter > now && m.waits(group) && m.takesTooMuch(t, now) {
+			f.disturb(group)
+		}
+	}
+}
+
+func (m *messages) takesTooMuch(t *tenant, now Time) bool {
+	if n := uint64(t.inFlight); n >= noisyInFlight && n*noisyShare > uint64(m.leases.count) {
+		return true
+	}
+	period := periodOf(now)
+	return t.work.at(period) > m.fair.work.at(period)/noisyShare
+}
+
+// finish counts the processing time of a message that is deleted or returned
+// with the handle of the receive that still hides it. How long somebody worked
+// on one whose lease has run out is not known; it counts nothing.
+func (m *messages) finish(slot uint32, r Receipt, now Time) {
+	f := m.fair
+	if f == nil || len(m.groups.ids) == 0 {
+		return
+	}
+	rec := m.records.at(slot)
+	if rec.visibleAt <= now || rec.received != r.ReceiveNumber || r.ReceivedAt > now {
+		return
+	}
+	spent, period := uint64(min(now-r.ReceivedAt, longestWork)), periodOf(now)
+	f.work.add(spent, period)
+	if rec.group != 0 {
+		f.at(rec.group).work.add(spent, period)
+	}
+}
