@@ -134,5 +134,7 @@ func (q *queue) accept(now Time, p parcel, source QueueKey) {
 	r.group = q.messages.groups.use(p.group)
 	r.source = q.messages.sources.use(source)
 	q.messages.settle(q.messages.enter(r), now, 0)
-	q.messages.noteSend(r.group, now)
+	if r.group != 0 {
+		q.messages.noteSend(r.group, now)
+	}
 }

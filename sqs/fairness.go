@@ -30,24 +30,33 @@ type fairness struct {
 	// messages that have the same names.
 	due, back, tired order
 
-	heads    order // lists that are due, by tenant and head
+	heads    order // lists that are due, by tenant and head, of tenants that have several
 	returned order // records that are not hidden, by tenant, weariness and age
 	quiet    order // quiet tenants that have something fresh, by its age
 	weary    order // quiet tenants that have something tired, by its age
 	noisy    order // noisy tenants that have anything, by messages in flight
 	senders  order // all noisy tenants, by their latest sends
 
-	work work // of the queue, messages without a group included
+	spent  uint64 // processing time, messages without a group included; see tenant
+	period uint32
 }
 
 // tenant is what decides when messages of a group are received.
 type tenant struct {
 	fresh, tired place // of the first available messages of each kind
 	sentAt       Time  // the latest send
-	work         work
-	inFlight     uint32 // hidden records, and those that a receive holds
-	rankedBy     uint32 // inFlight, when the tenant was put into fairness.noisy
-	noisy        bool
+	// spent is recent processing time in milliseconds: from receives until the
+	// deletes or returns that ended them. It is halved with every workPeriod that
+	// has begun since period. Halving is by shifts, which add up: so it may be done
+	// late, and is the same for a tenant and for its queue.
+	spent    uint64
+	period   uint32
+	inFlight uint32 // hidden records, and those that a receive holds
+	rankedBy uint32 // inFlight, when the tenant was put into fairness.noisy
+	returned uint32 // records in fairness.returned
+	list     uint32 // the only list that is due, while lists is 1
+	lists    uint16 // lists that are due: one for each delay at most
+	noisy    bool
 }
 
 // place is a message's place in the order of sends; zero for none.
@@ -59,23 +68,10 @@ type place struct {
 func (p place) none() bool { return p.sequence == 0 }
 func (p place) rank() rank { return rank{at: p.at, sequence: p.sequence} }
 
-// work is processing time, in milliseconds: from receives until the deletes or
-// returns that ended them. It is halved with every workPeriod that has begun
-// since. Halving is by shifts, which add up: so it may be done late, and it is
-// one and the same for the work of a tenant and of its queue.
-type work struct {
-	spent  uint64
-	period uint32
-}
-
 func periodOf(now Time) uint32 { return uint32(now / workPeriod) }
 
-// at is the work as it counts in a period.
-func (w work) at(period uint32) uint64 { return w.spent >> min(63, period-w.period) }
-
-func (w *work) add(spent uint64, period uint32) {
-	w.spent, w.period = w.at(period)+spent, period
-}
+// decayed is what processing time of one period counts in a later one.
+func decayed(spent uint64, from, to uint32) uint64 { return spent >> min(63, to-from) }
 
 const (
 	tenantPageBits = 6
@@ -173,20 +169,27 @@ func (m *messages) firstList(group uint32) (id uint32, ok bool) {
 	if group == 0 {
 		return m.due.first()
 	}
-	id, ok = m.fair.heads.after(rank{class: uint64(group)}, m.byTenant)
-	return id, ok && m.lists.at(id).group == group
+	switch t := m.fair.at(group); t.lists {
+	case 0:
+		return 0, false
+	case 1:
+		return t.list, true
+	}
+	return m.fair.heads.after(rank{class: uint64(group)}, m.byTenant)
 }
 
 func (m *messages) firstReturned(group uint32, tired bool) (slot uint32, ok bool) {
 	switch {
-	case group != 0:
-		class := returnClass(group, tired)
-		slot, ok = m.fair.returned.after(rank{class: class}, m.byReturn)
-		return slot, ok && m.byReturn(slot).class == class
-	case tired:
+	case group == 0 && tired:
 		return m.tired.first()
+	case group == 0:
+		return m.back.first()
+	case m.fair.at(group).returned == 0:
+		return 0, false
 	}
-	return m.back.first()
+	class := returnClass(group, tired)
+	slot, ok = m.fair.returned.after(rank{class: class}, m.byReturn)
+	return slot, ok && m.byReturn(slot).class == class
 }
 
 // listsByAge are the orders by head of all lists that have messages.
@@ -227,40 +230,59 @@ func (m *messages) foundOf(r *record) *order {
 func (m *messages) fileTenant(id uint32) {
 	l := m.lists.at(id)
 	if l.passed > l.taken {
-		m.fair.heads.add(id, m.byTenant)
+		t := m.tenant(l.group)
+		switch t.lists {
+		case 0:
+			t.list = id
+		case 1:
+			m.fair.heads.add(t.list, m.byTenant)
+			m.fair.heads.add(id, m.byTenant)
+		default:
+			m.fair.heads.add(id, m.byTenant)
+		}
+		t.lists++
 	}
 	m.reorder(l.group)
 }
 
 // unfileTenant undoes fileTenant. The tenant keeps its place until fileTenant.
 func (m *messages) unfileTenant(id uint32) {
-	if l := m.lists.at(id); l.passed > l.taken {
-		m.fair.heads.remove(id, m.byTenant)
+	l := m.lists.at(id)
+	if l.passed == l.taken {
+		return
+	}
+	t := m.fair.at(l.group)
+	t.lists--
+	if t.lists == 0 {
+		return
+	}
+	m.fair.heads.remove(id, m.byTenant)
+	if t.lists == 1 {
+		t.list, _ = m.fair.heads.after(rank{class: uint64(l.group)}, m.byTenant)
+		m.fair.heads.remove(t.list, m.byTenant)
 	}
 }
 
-// noteReturn takes note that a record can be received.
+// noteReturn takes note that a record of a group can be received.
 func (m *messages) noteReturn(slot uint32) {
-	if group := m.records.at(slot).group; group != 0 {
-		m.fair.returned.add(slot, m.byReturn)
-		m.reorder(group)
-	}
+	group := m.records.at(slot).group
+	m.fair.returned.add(slot, m.byReturn)
+	m.fair.at(group).returned++
+	m.reorder(group)
 }
 
-// noteTaken takes note that a record can no longer be received.
+// noteTaken takes note that a record of a group can no longer be received.
 func (m *messages) noteTaken(slot uint32) {
-	if group := m.records.at(slot).group; group != 0 {
-		m.fair.returned.remove(slot, m.byReturn)
-		m.reorder(group)
-	}
+	group := m.records.at(slot).group
+	m.fair.returned.remove(slot, m.byReturn)
+	m.fair.at(group).returned--
+	m.reorder(group)
 }
 
 // noteFlight takes note that a tenant has more or less messages in flight.
 func (m *messages) noteFlight(group uint32, change int) {
-	if group != 0 {
-		m.tenant(group).inFlight += uint32(change)
-		m.recount(group)
-	}
+	m.tenant(group).inFlight += uint32(change)
+	m.recount(group)
 }
 
 // reorder puts a tenant to its place after a change of what is available.
@@ -377,9 +399,6 @@ func (m *messages) calmIdle(now Time, left *steps) {
 
 // noteSend takes note that a message of a group has arrived.
 func (m *messages) noteSend(group uint32, now Time) {
-	if group == 0 {
-		return
-	}
 	t := m.tenant(group)
 	if !t.noisy {
 		t.sentAt = now
@@ -415,7 +434,7 @@ func (m *messages) releaseGroup(group uint32) {
 
 // reset forgets what was known of tenants when there are none.
 func (f *fairness) reset() {
-	f.work = work{}
+	f.spent, f.period = 0, 0
 	if len(f.tenants) > 1 || cap(f.tenants[0]) > keptCapacity {
 		f.tenants = nil
 	}
@@ -466,6 +485,9 @@ func (m *messages) takeCandidate(c candidate) (slot uint32) {
 // hold counts a message in flight that a receive has taken and not delivered
 // yet, so that the next one of the same receive may be another tenant's.
 func (m *messages) hold(slot uint32) {
+	if m.fair == nil {
+		return
+	}
 	if group := m.records.at(slot).group; group != 0 {
 		m.fair.at(group).inFlight++
 		m.recount(group)
@@ -474,6 +496,9 @@ func (m *messages) hold(slot uint32) {
 
 // unhold is called when settle is to count the message.
 func (m *messages) unhold(slot uint32) {
+	if m.fair == nil {
+		return
+	}
 	if group := m.records.at(slot).group; group != 0 {
 		m.fair.at(group).inFlight--
 	}
@@ -503,7 +528,7 @@ func (m *messages) takesTooMuch(t *tenant, now Time) bool {
 		return true
 	}
 	period := periodOf(now)
-	return t.work.at(period) > m.fair.work.at(period)/noisyShare
+	return decayed(t.spent, t.period, period) > decayed(m.fair.spent, m.fair.period, period)/noisyShare
 }
 
 // finish counts the processing time of a message that is deleted or returned
@@ -519,8 +544,9 @@ func (m *messages) finish(slot uint32, r Receipt, now Time) {
 		return
 	}
 	spent, period := uint64(min(now-r.ReceivedAt, longestWork)), periodOf(now)
-	f.work.add(spent, period)
+	f.spent, f.period = decayed(f.spent, f.period, period)+spent, period
 	if rec.group != 0 {
-		f.at(rec.group).work.add(spent, period)
+		t := f.at(rec.group)
+		t.spent, t.period = decayed(t.spent, t.period, period)+spent, period
 	}
 }

@@ -26,7 +26,7 @@ type frozenQueue struct {
 	groups  []nameEntry[string]
 	sources []nameEntry[QueueKey]
 	tenants []frozenTenant // of each group
-	work    uint64         // as it counts now
+	spent   uint64         // processing time, as it counts now
 }
 
 // Freeze returns the state as it is now. It copies little, and marks chunks of
@@ -47,7 +47,7 @@ func (s *State) Freeze() *Frozen {
 
 func (q *queue) freeze(now Time) frozenQueue {
 	m := &q.messages
-	tenants, work := m.freezeTenants(now)
+	tenants, spent := m.freezeTenants(now)
 	return frozenQueue{
 		header:  q.header,
 		lists:   m.freezeLists(),
@@ -55,7 +55,7 @@ func (q *queue) freeze(now Time) frozenQueue {
 		groups:  slices.Clone(m.groups.entries),
 		sources: slices.Clone(m.sources.entries),
 		tenants: tenants,
-		work:    work,
+		spent:   spent,
 	}
 }
 

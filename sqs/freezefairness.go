@@ -5,13 +5,13 @@ import "encoding/binary"
 // frozenTenant is what a tenant is besides its messages.
 type frozenTenant struct {
 	sentAt Time
-	work   uint64 // as it counts now
+	spent  uint64 // as it counts now
 	noisy  bool
 }
 
 // freezeTenants copies the tenants, in the order of their ids from 1, and tells
-// the work of the queue.
-func (m *messages) freezeTenants(now Time) (frozen []frozenTenant, work uint64) {
+// the processing time of the queue.
+func (m *messages) freezeTenants(now Time) (frozen []frozenTenant, spent uint64) {
 	if len(m.groups.entries) == 0 || m.fair == nil {
 		return nil, 0
 	}
@@ -19,9 +19,9 @@ func (m *messages) freezeTenants(now Time) (frozen []frozenTenant, work uint64) 
 	frozen = make([]frozenTenant, 0, len(m.groups.entries))
 	for i := range m.groups.entries {
 		t := m.tenant(uint32(i + 1))
-		frozen = append(frozen, frozenTenant{sentAt: t.sentAt, work: t.work.at(period), noisy: t.noisy})
+		frozen = append(frozen, frozenTenant{sentAt: t.sentAt, spent: decayed(t.spent, t.period, period), noisy: t.noisy})
 	}
-	return frozen, m.fair.work.at(period)
+	return frozen, decayed(m.fair.spent, m.fair.period, period)
 }
 
 // appendTenants encodes the tenants in the order of their names. A queue without
@@ -38,23 +38,23 @@ func (q *frozenQueue) appendTenants(dst []byte, groups *numbering[string]) []byt
 	}
 	for _, t := range sorted {
 		dst = appendTime(dst, t.sentAt)
-		dst = binary.AppendUvarint(dst, t.work)
+		dst = binary.AppendUvarint(dst, t.spent)
 		dst = appendBool(dst, t.noisy)
 	}
-	return binary.AppendUvarint(dst, q.work)
+	return binary.AppendUvarint(dst, q.spent)
 }
 
 // tenants reads the tenants of so many names, the first of which is that of
-// none. It has the work of the queue.
+// none. It has the processing time of the queue.
 func (d *decoder) tenants(names int, now Time) []frozenTenant {
 	tenants := make([]frozenTenant, names)
 	if names == 1 {
 		return tenants
 	}
 	for i := 1; i < names && d.err == nil; i++ {
-		tenants[i] = frozenTenant{sentAt: Time(d.number(uint64(now))), work: d.number(maxTime), noisy: d.bool()}
+		tenants[i] = frozenTenant{sentAt: Time(d.number(uint64(now))), spent: d.number(maxTime), noisy: d.bool()}
 	}
-	tenants[0].work = d.number(maxTime)
+	tenants[0].spent = d.number(maxTime)
 	return tenants
 }
 
@@ -68,12 +68,12 @@ func (m *messages) thawTenants(names []string, frozen []frozenTenant, now Time) 
 			continue // a name of no message
 		}
 		live := m.tenant(id)
-		live.sentAt, live.work = t.sentAt, work{spent: t.work, period: period}
+		live.sentAt, live.spent, live.period = t.sentAt, t.spent, period
 		if t.noisy && m.waits(id) {
 			m.fair.disturb(id)
 		}
 	}
 	if m.fair != nil {
-		m.fair.work = work{spent: frozen[0].work, period: period}
+		m.fair.spent, m.fair.period = frozen[0].spent, period
 	}
 }

@@ -85,7 +85,9 @@ func (m *messages) send(r run, window Time, group string) {
 		id = m.addList(list{window: window, group: name})
 	}
 	m.pushTo(id, r)
-	m.noteSend(name, r.sentAt)
+	if name != 0 {
+		m.noteSend(name, r.sentAt)
+	}
 }
 
 func (m *messages) pushTo(id uint32, r run) {
@@ -202,12 +204,16 @@ func (m *messages) settle(slot uint32, now, visibleAt Time) {
 		r.visibleAt = visibleAt
 		m.leases.add(slot, m.byLease)
 		m.leased.add(slot, m.byAge)
-		m.noteFlight(r.group, 1)
+		if r.group != 0 {
+			m.noteFlight(r.group, 1)
+		}
 		return
 	}
 	r.visibleAt = 0
 	m.found(r).add(slot, m.byAge)
-	m.noteReturn(slot)
+	if r.group != 0 {
+		m.noteReturn(slot)
+	}
 }
 
 // lift takes a record out of the orders that settle puts it into. It must be
@@ -217,11 +223,15 @@ func (m *messages) lift(slot uint32) {
 	if r.hidden() {
 		m.leases.remove(slot, m.byLease)
 		m.leased.remove(slot, m.byAge)
-		m.noteFlight(r.group, -1)
+		if r.group != 0 {
+			m.noteFlight(r.group, -1)
+		}
 		return
 	}
 	m.found(r).remove(slot, m.byAge)
-	m.noteTaken(slot)
+	if r.group != 0 {
+		m.noteTaken(slot)
+	}
 }
 
 // found is the order in which receives find a record that is not hidden.
