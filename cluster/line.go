@@ -81,11 +81,15 @@ func newLine(propose func(context.Context, sqs.ReceiveMessage) (raftfsm.Outcome,
 func (l *line) receive(ctx context.Context, c sqs.ReceiveMessage, wait time.Duration, alive func() bool) (raftfsm.Outcome, error) {
 	w := l.pool.Get().(*waiter)
 	defer l.pool.Put(w)
-	entry := l.enter(w, c.Queue, wait)
+	entry := l.enter(w, c, wait)
 	c.Short = entry.short
 	switch {
 	case entry.ask:
-		return l.propose(ctx, c)
+		outcome, err := l.propose(ctx, c)
+		if isEmpty(outcome, err) {
+			l.countEmpty(c.Queue)
+		}
+		return outcome, err
 	case entry.parked:
 		if !l.await(ctx, w, alive) {
 			return raftfsm.Outcome{}, nil
@@ -95,14 +99,18 @@ func (l *line) receive(ctx context.Context, c sqs.ReceiveMessage, wait time.Dura
 	}
 	for {
 		outcome, err := l.propose(ctx, c)
-		empty := err == nil && outcome.Err == nil && len(outcome.Result.(sqs.ReceiveMessageResult).Messages) == 0
-		if !l.comeBack(w, empty) {
+		if !l.comeBack(w, isEmpty(outcome, err)) {
 			return outcome, err
 		}
 		if !l.await(ctx, w, alive) {
 			return outcome, nil
 		}
 	}
+}
+
+// isEmpty reports whether a receive that was proposed found no message.
+func isEmpty(o raftfsm.Outcome, err error) bool {
+	return err == nil && o.Err == nil && len(o.Result.(sqs.ReceiveMessageResult).Messages) == 0
 }
 
 // entrance is what becomes of a receiver that comes to the line. If all but
@@ -115,9 +123,10 @@ type entrance struct {
 }
 
 // enter lets a receiver go at once, or parks it if it waits.
-func (l *line) enter(w *waiter, key sqs.QueueKey, wait time.Duration) entrance {
+func (l *line) enter(w *waiter, c sqs.ReceiveMessage, wait time.Duration) entrance {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	key := c.Queue
 	q := l.queues[key]
 	limit := 1
 	if q != nil {
@@ -128,7 +137,7 @@ func (l *line) enter(w *waiter, key sqs.QueueKey, wait time.Duration) entrance {
 		wait = sight.wait
 	}
 	short := wait == 0
-	if !sight.open {
+	if !sight.open || c.AttemptID != "" && l.repeats(c) {
 		return entrance{short: short, ask: true}
 	}
 	if q == nil {
@@ -240,7 +249,7 @@ func (l *line) notify(events []sqs.Event) {
 	defer l.mu.Unlock()
 	for _, e := range events {
 		q := l.queues[e.Queue]
-		if q == nil {
+		if q == nil || e.Kind == sqs.DeadLetterTargetMissing {
 			continue
 		}
 		if e.Kind == sqs.QueueDeleted {
@@ -259,6 +268,15 @@ func (l *line) drain() {
 		for w := q.waiters.first; w != nil; w = w.next {
 			w.wake()
 		}
+	}
+}
+
+// countEmpty counts an empty answer that did not come from the line.
+func (l *line) countEmpty(key sqs.QueueKey) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if q := l.queues[key]; q != nil {
+		q.empty++
 	}
 }
 
@@ -337,6 +355,13 @@ func (l *line) look(key sqs.QueueKey, limit int) sight {
 		}
 	})
 	return s
+}
+
+// repeats reports whether a receive will have the answer of an earlier one, for
+// which no message need be available.
+func (l *line) repeats(c sqs.ReceiveMessage) (yes bool) {
+	l.view(func(v raftfsm.View) { yes = v.Queues().Repeats(c, l.now()) })
+	return yes
 }
 
 // park puts w into its queue's line, by its ticket. The caller holds mu.

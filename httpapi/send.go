@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -15,7 +16,7 @@ import (
 const (
 	sendEntryName = "SendMessageBatchRequestEntry"
 	traceHeader   = "AWSTraceHeader"
-	maxTrace      = 1024 // bytes of a trace header that is taken from HTTP
+	maxTrace      = 1024 // bytes of a trace header; AWS names no limit
 )
 
 var (
@@ -117,14 +118,19 @@ func (m *message) validateSystem() *sqs.Error {
 			return sqs.Invalidf("The type of message system attribute '%s' is invalid. You must use only the following supported type: String.", a.Name)
 		case len(a.Value) == 0 || !sqs.ValidText(a.Value):
 			return sqs.Invalidf("Message system attribute '%s' must contain a non-empty value of type 'String'.", a.Name)
+		case len(a.Value) > maxTrace: // they are kept, and no part of the message's size
+			return sqs.Invalidf("Message system attribute '%s' must not be longer than %d bytes.", a.Name, maxTrace)
 		}
 	}
 	return nil
 }
 
-// validate checks the message of a SendMessage, in the order of the API's
-// parameters.
+// validate checks the message of a SendMessage: what is required first, then
+// in the order of the API's parameters.
 func (m *message) validate(fifo bool) *sqs.Error {
+	if len(m.content.Body) == 0 {
+		return sqs.MissingParameterError("MessageBody")
+	}
 	if m.delayed {
 		if err := sqs.ValidateDelay(m.delay, fifo); err != nil {
 			return err
@@ -153,6 +159,9 @@ func (m *message) validate(fifo bool) *sqs.Error {
 // validateEntry is validate for an entry of a batch, for which AWS has other
 // texts.
 func (m *message) validateEntry(fifo bool) *sqs.Error {
+	if len(m.content.Body) == 0 {
+		return sqs.MissingParameterError("MessageBody")
+	}
 	if m.delayed {
 		if err := sqs.ValidateDelay(m.delay, false); err != nil {
 			return err
@@ -268,8 +277,13 @@ func (r *request) writeSent(m *message, sent sqs.SendResult) {
 	}
 }
 
-// sequenceText is a sequence number as AWS writes it: 20 digits.
-func sequenceText(n uint64) string { return fmt.Sprintf("%020d", n) }
+// firstSequence is added to a sequence number, so that it has 20 digits without
+// leading zeros as at AWS. What State counts stays below 2^63.
+const firstSequence = 10_000_000_000_000_000_000
+
+// sequenceText is a sequence number as AWS writes it: 20 digits, which compare as
+// texts and as numbers.
+func sequenceText(n uint64) string { return strconv.FormatUint(firstSequence+n, 10) }
 
 func sendMessageBatch(r *request) error {
 	queue := r.queue()

@@ -230,8 +230,8 @@ func (s *Server) Shutdown(ctx context.Context) error {
 // Abort closes all listeners and connections at once, so that no answer can go
 // out any more. It is what a node does when it can no longer trust its log.
 func (s *Server) Abort() {
-	s.cancel()
 	s.connections.closeAll()
+	s.cancel() // afterwards: who is woken by it has nobody left to answer
 }
 
 // handle serves one request.
@@ -298,6 +298,8 @@ func (s *Server) newCommonHeaders(second sqs.Time, h *fasthttp.ResponseHeader) *
 	if err := c.header.Read(bufio.NewReader(strings.NewReader(text))); err != nil {
 		panic("httpapi: read common headers: " + err.Error())
 	}
+	c.header.SetProtocol(nil) // or every status line would say "OK"
+	c.header.SetStatusMessage(nil)
 	if s.config.NodeName != "" {
 		c.header.Set("x-holdfast-node", s.config.NodeName)
 	}

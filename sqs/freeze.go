@@ -27,6 +27,9 @@ type frozenQueue struct {
 	sources []nameEntry[QueueKey]
 	tenants []frozenTenant // of each group
 	spent   uint64         // processing time, as it counts now
+	// Of a FIFO queue:
+	dedup    frozenDedup
+	attempts []*attempt // oldest first
 }
 
 // Freeze returns the state as it is now. It copies little, and marks chunks of
@@ -46,6 +49,9 @@ func (s *State) Freeze() *Frozen {
 }
 
 func (q *queue) freeze(now Time) frozenQueue {
+	if q.fifo != nil {
+		return q.freezeFIFO()
+	}
 	m := &q.messages
 	tenants, spent := m.freezeTenants(now)
 	return frozenQueue{
@@ -61,7 +67,11 @@ func (q *queue) freeze(now Time) frozenQueue {
 
 // freezeLists copies the lists that have messages, without their chunks.
 func (m *messages) freezeLists() []list {
-	frozen := make([]list, 0, m.due.count+m.undue.count)
+	lists := 0
+	for _, o := range m.listsByAge() {
+		lists += o.count
+	}
+	frozen := make([]list, 0, lists)
 	for l := range m.lists.all {
 		if !l.empty() {
 			l.frozen = true
@@ -104,11 +114,16 @@ func (q *frozenQueue) appendTo(dst []byte) []byte {
 	for _, name := range groups.names {
 		dst = appendText(dst, name)
 	}
-	dst = q.appendTenants(dst, &groups)
 	dst = binary.AppendUvarint(dst, uint64(len(sources.names)))
 	for _, key := range sources.names {
 		dst = appendKey(dst, key)
 	}
+	if q.settings.fifo {
+		dst = appendRecords(dst, records, groups.numbers, sources.numbers)
+		dst = q.dedup.appendTo(dst)
+		return appendAttempts(dst, q.attempts)
+	}
+	dst = q.appendTenants(dst, &groups)
 	lists := slices.Clone(q.lists)
 	slices.SortFunc(lists, func(a, b list) int {
 		return cmp.Or(cmp.Compare(groups.numbers[a.group], groups.numbers[b.group]), cmp.Compare(a.window, b.window))
@@ -127,8 +142,8 @@ func (h *header) appendTo(dst []byte) []byte {
 		dst = appendTime(dst, t)
 	}
 	dst = binary.AppendUvarint(dst, h.lastSequence)
-	for _, n := range []uint64{h.counters.Sent, h.counters.SentBytes, h.counters.Received, h.counters.Deleted} {
-		dst = binary.AppendUvarint(dst, n)
+	for _, n := range h.counters.all() {
+		dst = binary.AppendUvarint(dst, *n)
 	}
 	dst = appendBool(dst, h.damaged)
 	dst = binary.AppendUvarint(dst, uint64(len(h.tags)))
@@ -143,7 +158,9 @@ func (s *settings) appendTo(dst []byte) []byte {
 	for _, n := range []int32{s.delay, s.retention, s.wait, s.visibility, s.maxSize, s.keyReuse} {
 		dst = binary.AppendUvarint(dst, uint64(n))
 	}
-	dst = appendBool(dst, s.managedSSE)
+	for _, b := range []bool{s.managedSSE, s.fifo, s.contentBased, s.scopedByGroup, s.limitedByGroup} {
+		dst = appendBool(dst, b)
+	}
 	dst = appendText(dst, s.kmsKey)
 	dst = appendText(dst, s.policy)
 	dst = appendText(dst, s.redriveText)

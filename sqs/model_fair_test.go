@@ -45,7 +45,7 @@ func (q *modelQueue) tenant(group string) *modelTenant {
 }
 
 func (q *modelQueue) noteSend(group string, now sqs.Time) {
-	if group != "" {
+	if group != "" && !q.fifo {
 		q.tenant(group).sentAt = now
 	}
 }
@@ -55,7 +55,7 @@ func (q *modelQueue) population(group string) (all, waiting int) {
 	for _, x := range slices.Concat(q.messages, q.fair.ghosts) {
 		if x.group == group {
 			all++
-			waiting += btoi(!x.hidden)
+			waiting += btoi(!x.leased)
 		}
 	}
 	return all, waiting
@@ -95,7 +95,7 @@ func (m *model) pulse(now sqs.Time) {
 func (q *modelQueue) beforeReceive(now sqs.Time) {
 	q.drop()
 	for _, x := range q.messages {
-		x.hidden = x.hidden && x.visibleAt > now
+		x.leased = x.leased && x.visibleAt > now
 	}
 	for _, t := range q.fair.tenants {
 		if t.sentAt.Add(5*time.Minute) <= now {
@@ -142,10 +142,10 @@ func (q *modelQueue) inFlight(group string) int {
 func (q *modelQueue) judge(now sqs.Time, delivered []*modelMessage) {
 	total := 0
 	for _, x := range delivered {
-		x.hidden = x.visibleAt > now
+		x.leased = x.visibleAt > now
 	}
 	for _, x := range q.messages {
-		total += btoi(x.hidden)
+		total += btoi(x.leased)
 	}
 	for _, x := range delivered {
 		if x.group == "" {
@@ -180,6 +180,9 @@ func (q *modelQueue) finish(now sqs.Time, r sqs.Receipt) {
 }
 
 func (q *modelQueue) quietCensus(now sqs.Time, c *sqs.QueueCensus) {
+	if q.fifo {
+		return
+	}
 	for _, t := range q.fair.tenants {
 		c.NoisyGroups += btoi(t.noisy)
 	}

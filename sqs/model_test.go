@@ -19,8 +19,11 @@ type modelQueue struct {
 	target                              string
 	purgedAt                            sqs.Time
 	sent, sentBytes, received, deletion uint64
+	moved, stranded                     uint64
 	messages                            []*modelMessage
 	fair                                modelFairness
+
+	modelFIFO
 }
 
 type modelMessage struct {
@@ -31,8 +34,11 @@ type modelMessage struct {
 	everReceived, moved bool
 	received, carried   int
 	from                string
+	leased              bool // as the last receive, or change of visibility, left it
 	group               string
-	hidden              bool // as the last receive, or change of visibility, left it
+
+	id     sqs.MessageID // FIFO only, as is the next one
+	hidden bool          // visibleAt is the end of a lease
 }
 
 // model keeps all queues by two loops and no cleverness.
@@ -75,26 +81,49 @@ func windowEnd(now sqs.Time, d time.Duration) sqs.Time {
 	return now + ms + ms/1000 + 1
 }
 
-func (q *modelQueue) census(now sqs.Time) sqs.QueueCensus {
+func (m *model) census(q *modelQueue, now sqs.Time) sqs.QueueCensus {
 	c := sqs.QueueCensus{
 		Queue: key(q.name), Incarnation: q.incarnation,
-		Counters: sqs.Counters{Sent: q.sent, SentBytes: q.sentBytes, Received: q.received, Deleted: q.deletion},
+		Counters: sqs.Counters{
+			Sent: q.sent, SentBytes: q.sentBytes, Received: q.received, Deleted: q.deletion, Moved: q.moved, Stranded: q.stranded,
+		},
+	}
+	if q.target != "" {
+		c.DeadLetterTarget, c.Dangling = key(q.target), m.queue(q.target) == nil
 	}
 	for _, x := range q.messages {
 		switch {
-		case x.visibleAt <= now:
+		case q.availableAt(x) <= now:
 			c.Visible++
 		case x.everReceived:
 			c.InFlight++
 		default:
 			c.Delayed++
 		}
-		if x.received < 3 && (c.OldestSentAt == 0 || x.arrivedAt < c.OldestSentAt) {
+		if (x.received < 3 || q.fifo) && (c.OldestSentAt == 0 || x.arrivedAt < c.OldestSentAt) {
 			c.OldestSentAt = x.arrivedAt
 		}
 	}
+	q.censusFIFO(&c, now)
 	q.quietCensus(now, &c)
 	return c
+}
+
+func (q *modelQueue) peeked(x *modelMessage, now sqs.Time) sqs.Peeked {
+	p := sqs.Peeked{
+		Sequence: x.sequence, Body: x.body, State: sqs.Visible, GroupID: x.group, SentAt: x.sentAt, ArrivedAt: x.arrivedAt,
+		FirstReceivedAt: x.firstReceivedAt, ReceiveCount: x.carried + x.received,
+	}
+	if at := q.availableAt(x); at > now {
+		p.State, p.AvailableAt = sqs.Delayed, at
+		if x.everReceived {
+			p.State = sqs.InFlight
+		}
+	}
+	if x.moved {
+		p.DeadLetterSource = key(x.from)
+	}
+	return p
 }
 
 func (m *model) apply(at sqs.Moment, c sqs.Command) (sqs.Result, string) {
@@ -113,7 +142,7 @@ func (m *model) apply(at sqs.Moment, c sqs.Command) (sqs.Result, string) {
 			m.reserved[q.name] = at.Now.Add(at.Rules.DeleteWait)
 		}
 	case sqs.SetQueueAttributes:
-		if problem := m.redriveProblem(c.Attributes); problem != "" {
+		if problem := m.redriveProblem(q, c.Attributes); problem != "" {
 			return nil, problem
 		}
 		q.drop()
@@ -124,10 +153,16 @@ func (m *model) apply(at sqs.Moment, c sqs.Command) (sqs.Result, string) {
 		if q.purgedAt != 0 && at.Now.Sub(q.purgedAt) < at.Rules.PurgeWait {
 			return nil, fmt.Sprintf("PurgeQueueInProgress: Only one PurgeQueue operation on %s is allowed every 60 seconds.", q.name)
 		}
-		q.purgedAt, q.messages, q.fair = at.Now, nil, modelFairness{}
+		q.purgedAt, q.messages, q.ids, q.attempts, q.fair = at.Now, nil, nil, nil, modelFairness{}
 	case sqs.SendMessageBatch:
+		if q.fifo {
+			return q.sendFIFO(at, c)
+		}
 		return q.send(at, c), ""
 	case sqs.ReceiveMessage:
+		if q.fifo {
+			return m.receiveFIFO(at, q, c), ""
+		}
 		return m.receive(at, q, c)
 	case sqs.DeleteMessageBatch:
 		return q.remove(at.Now, c), ""
@@ -157,15 +192,24 @@ func (m *model) create(at sqs.Moment, q *modelQueue, c sqs.CreateQueue) (sqs.Res
 	m.incarnation++
 	m.queues = append(m.queues, &modelQueue{
 		name: c.Queue.Name, incarnation: m.incarnation, retention: 345600, visibility: 30, maxSize: 1 << 20,
+		modelFIFO: modelFIFO{fifo: sqs.IsFIFO(c.Queue.Name)},
 	})
 	slices.SortFunc(m.queues, func(a, b *modelQueue) int { return cmp.Compare(a.name, b.name) })
 	return sqs.Done{}, ""
 }
 
-func (m *model) redriveProblem(attributes []sqs.Attribute) string {
+func (m *model) redriveProblem(q *modelQueue, attributes []sqs.Attribute) string {
 	for _, a := range attributes {
-		if a.Redrive != nil && m.queue(a.Redrive.Target.Name) == nil {
-			return "InvalidParameterValueException: Value " + a.Value + " for parameter RedrivePolicy is invalid. Reason: Dead letter target does not exist."
+		if a.Redrive == nil {
+			continue
+		}
+		problem := "InvalidParameterValueException: Value " + a.Value + " for parameter RedrivePolicy is invalid. Reason: "
+		target := m.queue(a.Redrive.Target.Name)
+		if target == nil {
+			return problem + "Dead letter target does not exist."
+		}
+		if target.fifo != q.fifo {
+			return problem + "Dead-letter queue must be same type of queue as the source.."
 		}
 	}
 	return ""
@@ -189,6 +233,10 @@ func (q *modelQueue) set(attributes []sqs.Attribute) {
 			if a.Redrive != nil {
 				q.target, q.maxReceives = a.Redrive.Target.Name, a.Redrive.MaxReceiveCount
 			}
+		case sqs.ContentBasedDeduplication:
+			q.contentBased = a.Value == "true"
+		case sqs.DeduplicationScope:
+			q.byGroup = a.Value == "messageGroup"
 		}
 	}
 }
@@ -210,8 +258,7 @@ func (q *modelQueue) send(at sqs.Moment, c sqs.SendMessageBatch) sqs.Result {
 		q.sent++
 		q.sentBytes += uint64(e.Size)
 		q.messages = append(q.messages, &modelMessage{
-			sequence: q.sequence, body: body, sentAt: at.Now, arrivedAt: at.Now, visibleAt: windowEnd(at.Now, delay),
-			group: e.GroupID,
+			sequence: q.sequence, body: body, sentAt: at.Now, arrivedAt: at.Now, visibleAt: windowEnd(at.Now, delay), group: e.GroupID,
 		})
 		q.noteSend(e.GroupID, at.Now)
 		r.Entries = append(r.Entries, sqs.SendResult{Body: body, MessageID: e.MessageID})
@@ -222,7 +269,7 @@ func (q *modelQueue) send(at sqs.Moment, c sqs.SendMessageBatch) sqs.Result {
 
 func (m *model) receive(at sqs.Moment, q *modelQueue, c sqs.ReceiveMessage) (sqs.Result, string) {
 	q.beforeReceive(at.Now)
-	most := min(c.MaxMessages, at.Rules.InFlightLimit-q.census(at.Now).InFlight)
+	most := min(c.MaxMessages, at.Rules.InFlightLimit-m.census(q, at.Now).InFlight)
 	if most <= 0 && c.Short {
 		return nil, fmt.Sprintf("OverLimit: The queue has the maximum number of messages in flight, %d.", at.Rules.InFlightLimit)
 	}
@@ -251,7 +298,10 @@ func (m *model) receive(at sqs.Moment, q *modelQueue, c sqs.ReceiveMessage) (sqs
 			moved = append(moved, x)
 			continue
 		}
-		x.hidden = true
+		if q.target != "" && target == nil && x.received >= q.maxReceives {
+			q.stranded++
+		}
+		x.leased = true
 		q.calmDrained()
 		delivered = append(delivered, x)
 		x.received++
@@ -278,12 +328,17 @@ func (m *model) receive(at sqs.Moment, q *modelQueue, c sqs.ReceiveMessage) (sqs
 }
 
 func (q *modelQueue) moveTo(now sqs.Time, target *modelQueue, x *modelMessage) {
+	q.moved++
+	q.messages = slices.DeleteFunc(q.messages, func(other *modelMessage) bool { return other == x })
 	target.sequence++
-	target.messages = append(target.messages, &modelMessage{
-		sequence: target.sequence, body: x.body, sentAt: x.sentAt, arrivedAt: now, visibleAt: now,
+	moved := &modelMessage{
+		sequence: target.sequence, body: x.body, sentAt: x.sentAt, arrivedAt: now, visibleAt: now, id: x.id, group: x.group,
 		firstReceivedAt: x.firstReceivedAt, carried: x.carried + x.received, moved: true, from: q.name, everReceived: true,
-		group: x.group,
-	})
+	}
+	if q.breakAttempts(x); q.fifo {
+		moved.sentAt = now
+	}
+	target.messages = append(target.messages, moved)
 	target.noteSend(x.group, now)
 }
 
@@ -310,7 +365,13 @@ func (q *modelQueue) remove(now sqs.Time, c sqs.DeleteMessageBatch) sqs.Result {
 			r.Errors[i] = &sqs.Error{Code: sqs.ReceiptHandleIsInvalid, Message: "The input receipt handle \"\x00handle\x00\" is not a valid receipt handle."}
 			continue
 		}
+		gone := q.message(receipt)
+		if q.dead(now, receipt) {
+			r.Errors[i] = modelExpired()
+			continue
+		}
 		q.deletion++
+		q.breakAttempts(gone)
 		q.finish(now, receipt)
 		isGone := func(x *modelMessage) bool { return x.sequence == receipt.Sequence }
 		q.messages = slices.DeleteFunc(q.messages, isGone)
@@ -330,6 +391,8 @@ func (q *modelQueue) change(now sqs.Time, c sqs.ChangeMessageVisibilityBatch) sq
 		case x == nil:
 			r.Errors[i] = &sqs.Error{Code: sqs.InvalidParameterValue, Message: "Value \x00handle\x00 for parameter ReceiptHandle is invalid. " +
 				"Reason: Message does not exist or is not available for visibility timeout change."}
+		case q.dead(now, e.Receipt):
+			r.Errors[i] = modelExpired()
 		case int64(now-e.Receipt.ReceivedAt)/1000+int64(e.Timeout/time.Second) > 43200:
 			r.Errors[i] = &sqs.Error{Code: sqs.InvalidParameterValue, Message: fmt.Sprintf("Value %d for parameter VisibilityTimeout is invalid. "+
 				"Reason: Total VisibilityTimeout for the message is beyond the limit [43200 seconds]", int(e.Timeout/time.Second))}
@@ -338,8 +401,9 @@ func (q *modelQueue) change(now sqs.Time, c sqs.ChangeMessageVisibilityBatch) sq
 				q.finish(now, e.Receipt)
 			}
 			x.visibleAt = windowEnd(now, e.Timeout)
-			x.hidden = x.visibleAt > now
+			x.leased = x.visibleAt > now
 			q.calmDrained()
+			q.breakAttempts(x)
 		}
 	}
 	return r

@@ -3,6 +3,7 @@ package sqs_test
 import (
 	"bytes"
 	"cmp"
+	"crypto/sha256"
 	"fmt"
 	"slices"
 	"strconv"
@@ -38,6 +39,7 @@ type script struct {
 	at       sqs.Moment
 	bodies   map[uint64]string
 	receipts map[string]sqs.Receipt // by queue and label
+	entries  int                    // sent to FIFO queues
 }
 
 func newScript() *script {
@@ -54,9 +56,10 @@ func key(name string) sqs.QueueKey { return sqs.QueueKey{Account: account, Name:
 // play executes one line of a script: a command of SQS, or one of
 //
 //	advance by=D                     moves the clock
-//	rules inflight=N purge=D delete=D
+//	rules inflight=N purge=D delete=D dedup=D
 //	pulse, damage QUEUE, census, totals, bodies
 //	available QUEUE, next QUEUE      what long polls ask
+//	peek QUEUE state=S after=N limit=N, describe QUEUE
 //	repeat n=N COMMAND …             shows the last answer
 //	thaw                             goes on with the state after Freeze and Thaw
 func (s *script) play(t *testing.T, d *datadriven.TestData) string {
@@ -69,6 +72,7 @@ func (s *script) play(t *testing.T, d *datadriven.TestData) string {
 		d.MaybeScanArgs(t, "inflight", &s.at.Rules.InFlightLimit)
 		s.at.Rules.PurgeWait = duration(t, d, "purge", 0)
 		s.at.Rules.DeleteWait = duration(t, d, "delete", 0)
+		s.at.Rules.DedupWindow = duration(t, d, "dedup", 0)
 		return ""
 	case "pulse":
 		events := s.state.Pulse(s.at)
@@ -91,6 +95,12 @@ func (s *script) play(t *testing.T, d *datadriven.TestData) string {
 		return fmt.Sprintln(wait, ok)
 	case "census":
 		return s.census()
+	case "peek":
+		return s.peek(t, d)
+	case "describe":
+		described, ok := s.state.Describe(queueArg(d), s.at.Now)
+		return fmt.Sprintf("%t %d attributes, tags %v, sources %v, purged %s\n",
+			ok, len(described.Attributes), described.Tags, described.Sources, maybe(described.PurgedAt, described.PurgedAt != 0))
 	case "totals":
 		return fmt.Sprintf("%+v\n", s.state.Totals(s.at.Now))
 	case "bodies":
@@ -184,15 +194,17 @@ func (s *script) messageCommand(t *testing.T, d *datadriven.TestData, q sqs.Queu
 		e := sqs.SendEntry{Size: 1, Delay: duration(t, d, "delay", sqs.QueueDefault)}
 		d.MaybeScanArgs(t, "group", &e.GroupID)
 		d.MaybeScanArgs(t, "size", &e.Size)
+		d.MaybeScanArgs(t, "id", &e.DeduplicationID)
 		c := sqs.SendMessageBatch{Queue: q}
-		for range lines(d) {
-			c.Entries = append(c.Entries, e)
+		for _, line := range lines(d) {
+			c.Entries = append(c.Entries, s.fifoEntry(q, e, line))
 		}
 		return c
 	case "receive":
 		c := sqs.ReceiveMessage{Queue: q, MaxMessages: 10, Short: !d.HasArg("long")}
 		d.MaybeScanArgs(t, "max", &c.MaxMessages)
 		c.VisibilityTimeout = duration(t, d, "timeout", sqs.QueueDefault)
+		d.MaybeScanArgs(t, "attempt", &c.AttemptID)
 		return c
 	case "delete":
 		c := sqs.DeleteMessageBatch{Queue: q}
@@ -210,6 +222,27 @@ func (s *script) messageCommand(t *testing.T, d *datadriven.TestData, q sqs.Queu
 	}
 	t.Fatalf("%s: unknown command %q", d.Pos, d.Cmd)
 	return nil
+}
+
+// fifoEntry is an entry for one line of a send to a FIFO queue: GROUP/BODY or
+// BODY. Its message has a number of its own. Without id=, the deduplication id
+// is the number, and with id=body there is none.
+func (s *script) fifoEntry(q sqs.QueueKey, e sqs.SendEntry, line string) sqs.SendEntry {
+	if !sqs.IsFIFO(q.Name) {
+		return e
+	}
+	if group, body, ok := strings.Cut(line, "/"); ok {
+		e.GroupID, line = group, body
+	}
+	s.entries++
+	e.MessageID = sqs.MessageID{byte(s.entries >> 8), byte(s.entries)}
+	switch e.DeduplicationID {
+	case "":
+		e.DeduplicationID = fmt.Sprint(s.entries)
+	case "body":
+		e.DeduplicationID, e.BodySHA256 = "", sha256.Sum256([]byte(line))
+	}
+	return e
 }
 
 // receipt finds a receipt by its label: the sequence number and the number of
@@ -270,9 +303,17 @@ func (s *script) sent(b *strings.Builder, r sqs.SendMessageBatchResult) {
 			b.WriteString(showError(e.Err))
 			continue
 		}
+		if e.Body == 0 {
+			fmt.Fprintf(b, "duplicate of entry %d, seq=%d\n", int(e.MessageID[0])<<8+int(e.MessageID[1]), e.SequenceNumber)
+			continue
+		}
 		s.at.NextBody = e.Body + 1
 		s.bodies[e.Body] = fmt.Sprintf("m%d", e.Body)
-		fmt.Fprintf(b, "m%d\n", e.Body)
+		fmt.Fprintf(b, "m%d", e.Body)
+		if e.SequenceNumber != 0 {
+			fmt.Fprintf(b, " entry=%d seq=%d", int(e.MessageID[0])<<8+int(e.MessageID[1]), e.SequenceNumber)
+		}
+		b.WriteByte('\n')
 	}
 }
 
@@ -284,6 +325,9 @@ func (s *script) received(b *strings.Builder, q sqs.QueueKey, r sqs.ReceiveMessa
 		label := fmt.Sprintf("%d.%d", m.Receipt.Sequence, m.Receipt.ReceiveNumber)
 		s.receipts[q.Name+"/"+label] = m.Receipt
 		fmt.Fprintf(b, "%s handle=%s count=%d sent=%s first=%s", s.bodies[m.Body], label, m.ReceiveCount, since(m.SentAt), since(m.FirstReceivedAt))
+		if m.SequenceNumber != 0 {
+			fmt.Fprintf(b, " seq=%d", m.SequenceNumber)
+		}
 		if m.DeadLetterSource != (sqs.QueueKey{}) {
 			fmt.Fprintf(b, " from=%s", m.DeadLetterSource.Name)
 		}
@@ -301,13 +345,49 @@ func (s *script) census() string {
 		if c.Quiet.OldestSentAt != 0 {
 			quiet = since(c.Quiet.OldestSentAt)
 		}
-		fmt.Fprintf(&b, "%s#%d visible=%d inflight=%d delayed=%d oldest=%s sent=%d bytes=%d received=%d deleted=%d damaged=%t\n",
+		fmt.Fprintf(&b, "%s#%d visible=%d inflight=%d delayed=%d oldest=%s sent=%d bytes=%d received=%d deleted=%d damaged=%t",
 			c.Queue.Name, c.Incarnation, c.Visible, c.InFlight, c.Delayed, oldest, c.Sent, c.SentBytes, c.Received, c.Deleted, c.Damaged)
+		if c.DeadLetterTarget != (sqs.QueueKey{}) {
+			fmt.Fprintf(&b, " target=%s dangling=%t moved=%d stranded=%d", c.DeadLetterTarget.Name, c.Dangling, c.Moved, c.Stranded)
+		}
+		if sqs.IsFIFO(c.Queue.Name) {
+			fmt.Fprintf(&b, " groups-inflight=%d deduplicated=%d", c.GroupsInFlight, c.Deduplicated)
+		}
+		b.WriteByte('\n')
 		if c.NoisyGroups > 0 {
 			fmt.Fprintf(&b, "  noisy groups=%d, without them: visible=%d inflight=%d delayed=%d oldest=%s\n",
 				c.NoisyGroups, c.Quiet.Visible, c.Quiet.InFlight, c.Quiet.Delayed, quiet)
 		}
 	}
+	return b.String()
+}
+
+func (s *script) peek(t *testing.T, d *datadriven.TestData) string {
+	t.Helper()
+	after, limit, state := 0, 10, ""
+	d.MaybeScanArgs(t, "after", &after)
+	d.MaybeScanArgs(t, "limit", &limit)
+	d.MaybeScanArgs(t, "state", &state)
+	states := map[string]sqs.MessageState{"visible": sqs.Visible, "inflight": sqs.InFlight, "delayed": sqs.Delayed}
+	page, ok := s.state.Peek(queueArg(d), s.at.Now, states[state], uint64(after), limit)
+	if !ok {
+		return "no such queue\n"
+	}
+	var b strings.Builder
+	for _, m := range page.Messages {
+		fmt.Fprintf(&b, "%d: m%d %d group=%q sent=%s", m.Sequence, m.Body, m.State, m.GroupID, since(m.SentAt))
+		if m.AvailableAt != 0 {
+			fmt.Fprintf(&b, " available=%s", since(m.AvailableAt))
+		}
+		if m.ReceiveCount > 0 {
+			fmt.Fprintf(&b, " count=%d first=%s", m.ReceiveCount, since(m.FirstReceivedAt))
+		}
+		if m.DeadLetterSource != (sqs.QueueKey{}) {
+			fmt.Fprintf(&b, " from=%s arrived=%s", m.DeadLetterSource.Name, since(m.ArrivedAt))
+		}
+		b.WriteByte('\n')
+	}
+	fmt.Fprintf(&b, "next=%d more=%t\n", page.Next, page.More)
 	return b.String()
 }
 
@@ -402,9 +482,22 @@ func showError(err *sqs.Error) string {
 
 func showEvents(events []sqs.Event) string {
 	var b strings.Builder
+	moved := 0
 	for _, e := range events {
-		kind := map[sqs.EventKind]string{sqs.MessagesAvailable: "available", sqs.QueueDeleted: "deleted"}[e.Kind]
+		if e.Kind == sqs.MessageMoved {
+			if moved++; moved > 3 {
+				continue
+			}
+			fmt.Fprintf(&b, "event: %s moved m%d to %s/%d\n", e.Queue.Name, e.Move.Body, e.Move.To.Name, e.Move.ToSequence)
+			continue
+		}
+		kind := map[sqs.EventKind]string{
+			sqs.MessagesAvailable: "available", sqs.QueueDeleted: "deleted", sqs.DeadLetterTargetMissing: "target missing",
+		}[e.Kind]
 		fmt.Fprintf(&b, "event: %s %s\n", e.Queue.Name, kind)
+	}
+	if moved > 3 {
+		fmt.Fprintf(&b, "event: and %d more moved\n", moved-3)
 	}
 	return b.String()
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"time"
 
 	"holdfast.internal/jepsen/bench"
@@ -16,6 +17,7 @@ type benchCommand struct {
 	Queues      int           `default:"1" placeholder:"N" help:"Queues to use (${default})."`
 	Groups      int           `default:"0" placeholder:"N" help:"Message groups; 0 for standard queues (${default})."`
 	Phases      []string      `placeholder:"NAME" help:"send, batch, drain, cycle, trip, wake (all)."`
+	Backlog     int           `placeholder:"N" help:"Measure how N messages are received after a restart of the node, instead of phases."`
 	Floor       bool          `help:"Measure an echo server by turns, and the ratio to it."`
 	JSON        string        `name:"json" env:"HOLDFAST_BENCH_JSON" placeholder:"FILE" help:"Write the report into a file as well."`
 }
@@ -37,11 +39,32 @@ func (c *benchCommand) options() bench.Options {
 	}
 }
 
-// Validate is called by kong when all flags have their values.
-func (c *benchCommand) Validate() error { return c.options().Validate() }
+// Validate is called by kong when all flags have their values. A zero would
+// stand for a default.
+func (c *benchCommand) Validate() error {
+	for _, n := range []struct {
+		flag  string
+		value int64
+	}{
+		{"connections", int64(c.Connections)},
+		{"duration", int64(c.Duration)},
+		{"body", int64(c.Body)},
+		{"batch", int64(c.Batch)},
+		{"queues", int64(c.Queues)},
+	} {
+		if n.value == 0 {
+			return fmt.Errorf("--%s 0: want more than 0", n.flag)
+		}
+	}
+	return c.options().Validate()
+}
 
 // Run prints the table while it grows.
 func (c *benchCommand) Run(out *console) error {
+	if c.Backlog > 0 {
+		_, err := bench.Backlog(out.ctx, c.options(), c.Backlog, out.stdout)
+		return err
+	}
 	_, err := bench.Run(out.ctx, c.options(), out.stdout)
 	return err
 }

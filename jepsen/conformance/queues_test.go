@@ -115,6 +115,38 @@ func TestQueues(t *testing.T) {
 				s.refused("SetQueueAttributes", in{"QueueUrl": q, "Attributes": pairs("FifoQueue", value)}, unknownAttribute("FifoQueue"))
 			}
 		}},
+		{id: "Q2", title: "the attributes of a new FIFO queue", play: func(s *scene) {
+			q := s.fifo()
+			names := append(slices.Clone(plainAttributes), "ContentBasedDeduplication", "DeduplicationScope", "FifoQueue", "FifoThroughputLimit")
+			slices.Sort(names)
+			if got := sortedKeys(s.attributes(q)); !slices.Equal(got, names) {
+				s.Errorf("got %v, want %v", got, names)
+			}
+			s.hasAttributes(q, "ContentBasedDeduplication", "false", "DeduplicationScope", "queue", "FifoQueue", "true", "FifoThroughputLimit", "perQueue")
+		}},
+		{id: "Q14b", title: "FifoQueue set on a FIFO queue", play: func(s *scene) {
+			q := s.fifo()
+			s.set(q, "FifoQueue", "true")
+			s.refused("SetQueueAttributes", in{"QueueUrl": q, "Attributes": pairs("FifoQueue", "false")}, fails("InvalidAttributeValue",
+				"Invalid value for the parameter FifoQueue. Reason: Modifying queue type is not supported."))
+			s.refused("CreateQueue", createMembers(queueName(q), "FifoQueue", "true", "ContentBasedDeduplication", "true"), exists("ContentBasedDeduplication"))
+			s.set(q, "ContentBasedDeduplication", "true", "DeduplicationScope", "messageGroup", "FifoThroughputLimit", "perMessageGroupId")
+			s.hasAttributes(q, "ContentBasedDeduplication", "true", "DeduplicationScope", "messageGroup", "FifoThroughputLimit", "perMessageGroupId")
+			s.refused("SetQueueAttributes", in{"QueueUrl": q, "Attributes": pairs("DeduplicationScope", "queue")}, fails("InvalidAttributeValue"))
+			for _, name := range []string{"ContentBasedDeduplication", "DeduplicationScope", "FifoThroughputLimit"} {
+				s.refused("SetQueueAttributes", in{"QueueUrl": q, "Attributes": pairs(name, "x")}, fails("InvalidAttributeValue"))
+			}
+		}},
+		{id: "Q26b", title: "dead-letter queues of the other type", play: func(s *scene) {
+			q, fifo := s.queue(), s.fifo()
+			s.refused("SetQueueAttributes", in{"QueueUrl": q, "Attributes": pairs("RedrivePolicy", redrive(s.arn(fifo), "1"))}, fails(invalidValue))
+			s.refused("SetQueueAttributes", in{"QueueUrl": fifo, "Attributes": pairs("RedrivePolicy", redrive(s.arn(q), "1"))}, fails(invalidValue))
+		}},
+		{id: "Q37", title: "booleans in any letter case", play: func(s *scene) {
+			q := s.create(s.name()+".fifo", "FifoQueue", "True", "ContentBasedDeduplication", "TRUE")
+			s.hasAttributes(q, "FifoQueue", "true", "ContentBasedDeduplication", "true")
+			s.create(queueName(q), "FifoQueue", "true", "ContentBasedDeduplication", "true")
+		}},
 		{id: "Q15", title: "a slash in a name", play: func(s *scene) {
 			for _, name := range []string{"a/b", "a b", "a.b", "ä", "a\n", "../a", "a.fifo.fifo", ".fifo"} {
 				s.refused("CreateQueue", createMembers(name), badName)

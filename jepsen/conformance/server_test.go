@@ -24,6 +24,7 @@ const (
 	defaults setting = iota // or HOLDFAST_ENDPOINT
 	strict                  // names wait after a delete, few messages may be in flight, a trusted proxy in front
 	public                  // queue URLs have a public host
+	quick                   // deduplication ids are known for three seconds
 )
 
 const publicURL = "https://queues.example.com"
@@ -32,6 +33,7 @@ var settingFlags = map[setting][]string{
 	defaults: {"--region", "eu-west-1"},
 	strict:   {"--delete-wait", "60s", "--inflight-limit", "5", "--trusted-proxy", "127.0.0.0/8"},
 	public:   {"--public-url", publicURL},
+	quick:    {"--test-mode", "--test-dedup-window", "3s"},
 }
 
 // brokers starts each setting once, when the first case asks for it. What went
