@@ -138,7 +138,10 @@ func (n *Node) Receive(ctx context.Context, c sqs.ReceiveMessage, wait time.Dura
 	if err != nil {
 		return Delivery{}, err
 	}
-	return deliver(outcome, n.machine.Settings())
+	return deliver(outcome, n.machine.Settings(), func(m sqs.Received, err error) {
+		n.config.Logger.Error("message withheld, its body is damaged",
+			"account", c.Queue.Account, "queue", c.Queue.Name, "sequence_number", m.SequenceNumber, "err", err)
+	})
 }
 
 // ParseHandle reads a receipt handle; false for a text that no node of this
@@ -205,6 +208,7 @@ func (n *Node) Close() error {
 }
 
 func (n *Node) end() error {
+	n.stores.stop()
 	err := n.group.close()
 	n.stop()
 	n.loops.Wait()
