@@ -152,5 +152,8 @@ func (q *queue) accept(now Time, p parcel, source QueueKey) uint64 {
 	r.group = q.messages.groups.use(p.group)
 	r.source = q.messages.sources.use(source)
 	q.messages.settle(q.messages.enter(r), now, 0)
+	if r.group != 0 {
+		q.messages.noteSend(r.group, now)
+	}
 	return r.sequence
 }

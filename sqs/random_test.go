@@ -80,6 +80,7 @@ func (g *generator) step(t *testing.T) string {
 	if g.IntN(50) == 0 {
 		g.state.Pulse(g.at)
 		g.twin.Pulse(g.at)
+		g.model.pulse(g.at.Now)
 	}
 	c := g.command()
 	before := g.outlook()
@@ -132,6 +133,7 @@ func (g *generator) passTime() {
 		g.at.Rules.DeleteWait = time.Duration(g.IntN(2)) * time.Minute
 		g.state.Pulse(g.at)
 		g.twin.Pulse(g.at)
+		g.model.pulse(g.at.Now)
 	}
 }
 
@@ -212,8 +214,8 @@ func (g *generator) send(q sqs.QueueKey) sqs.Command {
 		if g.IntN(3) == 0 {
 			e.Delay = g.someSeconds(90)
 		}
-		if g.IntN(3) == 0 {
-			e.GroupID = strings.Repeat("g", 1+g.IntN(5))
+		if g.IntN(3) == 0 || q.Name == "b" {
+			e.GroupID = strings.Repeat("g", 1+g.IntN(5)*g.IntN(2))
 		}
 		c.Entries = append(c.Entries, e)
 	}
@@ -400,7 +402,7 @@ func (g *generator) compareNext() string {
 func (g *generator) compareBodies() string {
 	g.state.Pulse(g.at)
 	g.twin.Pulse(g.at)
-	g.model.expire(g.at.Now)
+	g.model.pulse(g.at.Now)
 	var want, got []uint64
 	for _, q := range g.model.queues {
 		for _, x := range q.messages {
