@@ -90,6 +90,7 @@ func TestMetricsSumAll(t *testing.T) {
 	for _, name := range []string{"a", "b"} {
 		q := sqs.QueueCensus{
 			Queue: sqs.QueueKey{Account: "000000000000", Name: name}, Visible: 1, InFlight: 1, Delayed: 1, GroupsInFlight: 1, OldestSentAt: 1,
+			NoisyGroups: 1, Quiet: sqs.QuietCensus{Visible: 1, InFlight: 1, Delayed: 1, OldestSentAt: 1},
 			Counters: sqs.Counters{Sent: 1, SentBytes: 1, Received: 1, Deleted: 1, Moved: 1, Stranded: 1, Deduplicated: 1},
 		}
 		node.queues = append(node.queues, q)
@@ -105,8 +106,8 @@ func TestMetricsSumAll(t *testing.T) {
 			t.Errorf("%s: got %s, want 2", name, value)
 		}
 	}
-	if sums != 13 {
-		t.Errorf("got %d sums, want 13", sums)
+	if sums != 17 {
+		t.Errorf("got %d sums, want 17", sums)
 	}
 }
 
