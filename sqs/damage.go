@@ -25,7 +25,7 @@ type remains struct {
 	record *record
 	window Time
 	group  string
-	source QueueKey
+	origin origin
 }
 
 // compare orders remains by sequence number, and equal ones by what they are,
@@ -56,7 +56,7 @@ func (q *queue) salvage(now Time) (m messages) {
 		}
 		if r.record != nil {
 			kept := *r.record
-			kept.group, kept.source = m.groups.use(r.group), m.sources.use(r.source)
+			kept.group, kept.origin = m.groups.use(r.group), m.origins.use(r.origin)
 			m.settle(m.enter(kept), now, kept.visibleAt)
 			free = end
 			continue
@@ -96,7 +96,7 @@ func (m *messages) remains() (all []remains) {
 			r := &p[i]
 			all = append(all, remains{
 				run:    run{sequence: r.sequence, body: r.body, sentAt: r.sentAt, count: 1},
-				record: r, group: m.groups.lookup(r.group), source: m.sources.lookup(r.source),
+				record: r, group: m.groups.lookup(r.group), origin: m.origins.lookup(r.origin),
 			})
 		}
 	}

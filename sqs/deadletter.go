@@ -107,13 +107,15 @@ func (s *State) deadLetters(q *queue) (target *queue, most uint32) {
 // parcel is a message on its way from one queue to another.
 type parcel struct {
 	record
-	group string
+	group  string
+	origin origin
 }
 
 // pack removes a lifted message from its queue.
 func (q *queue) pack(slot uint32) parcel {
 	p := parcel{record: *q.messages.records.at(slot)}
 	p.group = q.messages.groups.name(p.record.group)
+	p.origin = q.messages.origins.name(p.record.origin)
 	q.messages.forget(slot)
 	return p
 }
@@ -132,6 +134,6 @@ func (q *queue) accept(now Time, p parcel, source QueueKey) {
 	r.carried += r.received
 	r.received = 0
 	r.group = q.messages.groups.use(p.group)
-	r.source = q.messages.sources.use(source)
+	r.origin = q.messages.origins.use(p.origin.deadLetterOf(source))
 	q.messages.settle(q.messages.enter(r), now, 0)
 }

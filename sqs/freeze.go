@@ -24,7 +24,8 @@ type frozenQueue struct {
 	lists   []list
 	pages   [][]record
 	groups  []nameEntry[string]
-	sources []nameEntry[QueueKey]
+	origins []nameEntry[origin]
+	tasks   []moveTask
 }
 
 // Freeze returns the state as it is now. It copies little, and marks chunks of
@@ -50,8 +51,18 @@ func (q *queue) freeze() frozenQueue {
 		lists:   m.freezeLists(),
 		pages:   m.records.freeze(),
 		groups:  slices.Clone(m.groups.entries),
-		sources: slices.Clone(m.sources.entries),
+		origins: slices.Clone(m.origins.entries),
+		tasks:   q.freezeTasks(),
 	}
+}
+
+// freezeTasks copies the tasks, and the turns of the active one.
+func (q *queue) freezeTasks() []moveTask {
+	tasks := slices.Clone(q.tasks)
+	if last := len(tasks) - 1; last >= 0 {
+		tasks[last].pace.recent = slices.Clone(tasks[last].pace.recent)
+	}
+	return tasks
 }
 
 // freezeLists copies the lists that have messages, without their chunks.
@@ -92,16 +103,20 @@ func (f *Frozen) AppendTo(dst []byte) []byte {
 
 func (q *frozenQueue) appendTo(dst []byte) []byte {
 	dst = q.header.appendTo(dst)
+	dst = binary.AppendUvarint(dst, uint64(len(q.tasks)))
+	for i := range q.tasks {
+		dst = q.tasks[i].appendTo(dst)
+	}
 	records := q.sorted()
 	groups := newNumbering(q.groups, cmp.Compare[string])
-	sources := newNumbering(q.sources, QueueKey.compare)
+	origins := newNumbering(q.origins, origin.compare)
 	dst = binary.AppendUvarint(dst, uint64(len(groups.names)))
 	for _, name := range groups.names {
 		dst = appendText(dst, name)
 	}
-	dst = binary.AppendUvarint(dst, uint64(len(sources.names)))
-	for _, key := range sources.names {
-		dst = appendKey(dst, key)
+	dst = binary.AppendUvarint(dst, uint64(len(origins.names)))
+	for _, o := range origins.names {
+		dst = o.appendTo(dst)
 	}
 	lists := slices.Clone(q.lists)
 	slices.SortFunc(lists, func(a, b list) int {
@@ -111,7 +126,45 @@ func (q *frozenQueue) appendTo(dst []byte) []byte {
 	for i := range lists {
 		dst = lists[i].appendTo(dst, groups.numbers[lists[i].group])
 	}
-	return appendRecords(dst, records, groups.numbers, sources.numbers)
+	return appendRecords(dst, records, groups.numbers, origins.numbers)
+}
+
+func (o origin) appendTo(dst []byte) []byte {
+	dst = appendKey(dst, o.source)
+	dst = binary.AppendUvarint(dst, uint64(o.passage))
+	if o.passage > 0 {
+		dst = append(dst, o.task[:]...)
+	}
+	return dst
+}
+
+func (t *moveTask) appendTo(dst []byte) []byte {
+	dst = append(dst, t.id[:]...)
+	dst = append(dst, byte(t.status))
+	dst = appendBool(dst, t.directed)
+	if t.directed {
+		dst = appendKey(dst, t.destination)
+	}
+	for _, n := range []uint64{t.toMove, t.moved, uint64(t.maxPerSecond)} {
+		dst = binary.AppendUvarint(dst, n)
+	}
+	dst = appendText(dst, string(t.failure))
+	dst = appendTime(dst, t.startedAt)
+	if t.status.active() {
+		dst = t.pace.appendTo(dst)
+	}
+	return dst
+}
+
+func (p *pace) appendTo(dst []byte) []byte {
+	dst = binary.AppendUvarint(dst, uint64(p.earned))
+	dst = appendTime(dst, p.at)
+	dst = binary.AppendUvarint(dst, uint64(len(p.recent)))
+	for _, t := range p.recent {
+		dst = appendTime(dst, t.at)
+		dst = binary.AppendUvarint(dst, uint64(t.count))
+	}
+	return dst
 }
 
 func (h *header) appendTo(dst []byte) []byte {
@@ -193,7 +246,7 @@ func (q *frozenQueue) sorted() []*record {
 	return records
 }
 
-func appendRecords(dst []byte, records []*record, groups, sources []uint32) []byte {
+func appendRecords(dst []byte, records []*record, groups, origins []uint32) []byte {
 	dst = binary.AppendUvarint(dst, uint64(len(records)))
 	var last record
 	for _, r := range records {
@@ -206,7 +259,7 @@ func appendRecords(dst []byte, records []*record, groups, sources []uint32) []by
 		dst = binary.AppendUvarint(dst, uint64(r.received))
 		dst = binary.AppendUvarint(dst, uint64(r.carried))
 		dst = binary.AppendUvarint(dst, uint64(groups[r.group]))
-		dst = binary.AppendUvarint(dst, uint64(sources[r.source]))
+		dst = binary.AppendUvarint(dst, uint64(origins[r.origin]))
 		last = *r
 	}
 	return dst

@@ -39,7 +39,7 @@ type messages struct {
 	tired     order // other records that were received tiredAfter times, by age
 
 	groups  names[string]
-	sources names[QueueKey]
+	origins names[origin]
 }
 
 // The rankings of lists and records.
@@ -225,7 +225,7 @@ func (m *messages) forget(slot uint32) {
 	r := m.records.at(slot)
 	m.sequences.remove(slot, m.bySequence)
 	m.groups.release(r.group)
-	m.sources.release(r.source)
+	m.origins.release(r.origin)
 	m.records.remove(slot)
 }
 

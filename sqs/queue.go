@@ -12,6 +12,7 @@ type queue struct {
 	header
 	place    int // in State.schedule, while pulseAt is not 0
 	messages messages
+	tasks    []moveTask // the latest ones that move messages from here, newest last
 }
 
 // header is what a queue is without its messages. A copy of it stays good: what
@@ -135,6 +136,7 @@ func (s *State) deleteQueue(at Moment, c DeleteQueue) (Result, []Event, *Error) 
 	}
 	s.unlink(q)
 	s.unschedule(q)
+	s.stopMoving(q)
 	delete(s.queues, q.key)
 	i := s.place(q.key)
 	s.directory = slices.Delete(s.directory, i, i+1)

@@ -74,3 +74,20 @@ func damagedQueue() *Error {
 func noFIFO() *Error {
 	return &Error{Code: UnsupportedOperation, Message: "FIFO queues are not supported by this version."}
 }
+
+// NoTaskSource is the answer to a SourceArn of a move task that names no queue
+// (AWS recording test_cancel_with_invalid_source_arn_in_task_handle).
+func NoTaskSource() *Error { return noResource("SourceArn") }
+
+func noResource(parameter string) *Error {
+	return &Error{
+		Code:    ResourceNotFoundException,
+		Message: "The resource that you specified for the " + parameter + " parameter doesn't exist.",
+	}
+}
+
+// NoSuchTask is the answer to the handle of a move task that is not known (AWS
+// recording test_cancel_with_invalid_task_id_in_task_handle).
+func NoSuchTask() *Error {
+	return &Error{Code: ResourceNotFoundException, Message: "Task does not exist."}
+}

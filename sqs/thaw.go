@@ -117,6 +117,7 @@ func (d *decoder) reserved(s *State) {
 
 func (d *decoder) queue(s *State) {
 	q := &queue{header: d.header()}
+	tasks := d.tasks(s.now)
 	if last := len(s.directory) - 1; last >= 0 && s.directory[last].key.compare(q.key) >= 0 {
 		d.fail("queues are not in order")
 	}
@@ -128,6 +129,9 @@ func (d *decoder) queue(s *State) {
 		return
 	}
 	s.insert(q)
+	for _, t := range tasks {
+		s.addTask(q, t)
+	}
 	if q.pulseAt != 0 {
 		heap.Push(&s.schedule, q)
 	}
@@ -179,7 +183,7 @@ func (d *decoder) settings() settings {
 
 func (d *decoder) messages(m *messages, now Time, lastSequence uint64) {
 	groups := decodeNames(d, func() string { return d.text() }, func(a, b string) bool { return a < b })
-	sources := decodeNames(d, d.key, func(a, b QueueKey) bool { return a.compare(b) < 0 })
+	origins := decodeNames(d, d.origin, func(a, b origin) bool { return a.compare(b) < 0 })
 	var last rank // group and window
 	for n := d.count(); n > 0 && d.err == nil; n-- {
 		group := d.number(uint64(len(groups) - 1))
@@ -196,7 +200,7 @@ func (d *decoder) messages(m *messages, now Time, lastSequence uint64) {
 		l.group = m.groups.use(groups[group])
 		m.file(m.addList(l))
 	}
-	d.records(m, groups, sources, now, lastSequence)
+	d.records(m, groups, origins, now, lastSequence)
 	if d.err == nil && !m.disjoint() {
 		d.fail("two messages of one sequence number")
 	}
@@ -240,7 +244,7 @@ func (d *decoder) list(now Time, lastSequence uint64) list {
 	return l
 }
 
-func (d *decoder) records(m *messages, groups []string, sources []QueueKey, now Time, lastSequence uint64) {
+func (d *decoder) records(m *messages, groups []string, origins []origin, now Time, lastSequence uint64) {
 	var last record
 	for n := d.count(); n > 0 && d.err == nil; n-- {
 		r := record{
@@ -254,7 +258,7 @@ func (d *decoder) records(m *messages, groups []string, sources []QueueKey, now 
 		r.received = uint32(d.number(math.MaxUint32))
 		r.carried = uint32(d.number(math.MaxUint32))
 		group := d.number(uint64(len(groups) - 1))
-		source := d.number(uint64(len(sources) - 1))
+		origin := d.number(uint64(len(origins) - 1))
 		if r.sequence == last.sequence || r.sentAt < 0 || r.sentAt > now {
 			d.fail("record that cannot be")
 		}
@@ -263,7 +267,7 @@ func (d *decoder) records(m *messages, groups []string, sources []QueueKey, now 
 		}
 		last = r
 		r.group = m.groups.use(groups[group])
-		r.source = m.sources.use(sources[source])
+		r.origin = m.origins.use(origins[origin])
 		m.settle(m.enter(r), 0, r.visibleAt) // hidden as it was, whatever the time
 	}
 }

@@ -1,0 +1,312 @@
+package sqs
+
+import (
+	"math"
+	"slices"
+)
+
+// moveTask moves the messages of a queue to others, a turn at each pulse.
+type moveTask struct {
+	id           TaskID
+	status       MoveTaskStatus
+	directed     bool     // it has a destination
+	destination  QueueKey // of all messages, if directed
+	toMove       uint64
+	moved        uint64
+	failure      Code
+	startedAt    Time
+	maxPerSecond int  // 0: no limit
+	pace         pace // while active; of a task without limit only the time counts
+}
+
+// due is when a pulse is to give the task a turn. Only active tasks have one.
+func (t *moveTask) due() Time {
+	if t.maxPerSecond == 0 || t.status == TaskCancelling {
+		return t.pace.at
+	}
+	return t.pace.due()
+}
+
+// allowance is how many messages the task may move now.
+func (t *moveTask) allowance(now Time) int {
+	if t.maxPerSecond == 0 {
+		t.pace.at = now
+		return math.MaxInt
+	}
+	return t.pace.advance(now)
+}
+
+func (t *moveTask) spend(count int) {
+	t.moved += uint64(count)
+	if t.maxPerSecond != 0 {
+		t.pace.spend(count)
+	}
+}
+
+// task is the latest move task of the queue, nil if there is none. No other one
+// can be active.
+func (q *queue) task() *moveTask {
+	if len(q.tasks) == 0 {
+		return nil
+	}
+	return &q.tasks[len(q.tasks)-1]
+}
+
+func (q *queue) isMoving() bool { return len(q.tasks) > 0 && q.task().status.active() }
+
+// startMessageMoveTask makes the checks in the order of AWS.
+func (s *State) startMessageMoveTask(at Moment, c StartMessageMoveTask) (Result, []Event, *Error) {
+	q := s.queues[c.Source]
+	if q == nil {
+		return nil, nil, NoTaskSource()
+	}
+	if q.damaged {
+		return nil, nil, damagedQueue()
+	}
+	if !s.isDeadLetterQueue(c.Source) {
+		return nil, nil, Invalidf("Source queue must be configured as a Dead Letter Queue.")
+	}
+	if err := s.checkDestination(c); err != nil {
+		return nil, nil, err
+	}
+	if q.isMoving() {
+		return nil, nil, Invalidf("There is already a task running. Only one active task is allowed for a source queue arn at a given time.")
+	}
+	if s.activeTasks(c.Source.Account) >= MaxActiveTasks {
+		return nil, nil, Invalidf("There are already %d active tasks. No more are allowed for an account at a given time.", MaxActiveTasks)
+	}
+	t := moveTask{
+		id:           c.Task,
+		status:       TaskRunning,
+		directed:     c.Destination != nil,
+		toMove:       uint64(q.counts(at.Now).visible),
+		startedAt:    at.Now,
+		maxPerSecond: c.MaxPerSecond,
+		pace:         newPace(at.Now, c.MaxPerSecond),
+	}
+	if t.directed {
+		t.destination = *c.Destination
+	}
+	s.addTask(q, t)
+	return Done{}, nil, nil
+}
+
+func (s *State) checkDestination(c StartMessageMoveTask) *Error {
+	switch {
+	case c.Destination == nil:
+		return nil
+	case s.queues[*c.Destination] == nil:
+		return noResource("DestinationArn")
+	case *c.Destination == c.Source:
+		return Invalidf("Source queue arn and destination queue arn cannot be the same.")
+	case IsFIFO(c.Destination.Name) != IsFIFO(c.Source.Name):
+		return Invalidf("The source and destination queue must be of the same queue type.")
+	}
+	return nil
+}
+
+// isDeadLetterQueue reports whether a RedrivePolicy names the queue.
+func (s *State) isDeadLetterQueue(key QueueKey) bool {
+	i, _ := slices.BinarySearchFunc(s.links, link{target: key}, link.compare)
+	return i < len(s.links) && s.links[i].target == key
+}
+
+// activeTasks counts the active tasks of an account.
+func (s *State) activeTasks(account string) (n int) {
+	i, _ := s.findMoving(QueueKey{Account: account})
+	for _, q := range s.moving[i:] {
+		if q.key.Account != account {
+			break
+		}
+		n++
+	}
+	return n
+}
+
+func (s *State) findMoving(key QueueKey) (int, bool) {
+	return slices.BinarySearchFunc(s.moving, key, func(q *queue, k QueueKey) int { return q.key.compare(k) })
+}
+
+// addTask makes t the latest task of the queue.
+func (s *State) addTask(q *queue, t moveTask) {
+	if len(q.tasks) == MaxListedTasks {
+		q.tasks = slices.Delete(q.tasks, 0, 1)
+	}
+	q.tasks = append(q.tasks, t)
+	if t.status.active() {
+		i, _ := s.findMoving(q.key)
+		s.moving = slices.Insert(s.moving, i, q)
+	}
+}
+
+// stopMoving takes the queue off those with an active task.
+func (s *State) stopMoving(q *queue) {
+	if i, ok := s.findMoving(q.key); ok {
+		s.moving = slices.Delete(s.moving, i, i+1)
+	}
+}
+
+// endTask ends the active task of a queue; reason is that of a failure.
+func (s *State) endTask(q *queue, status MoveTaskStatus, reason Code) {
+	t := q.task()
+	t.status, t.failure, t.pace = status, reason, pace{}
+	s.stopMoving(q)
+}
+
+// cancelMessageMoveTask leaves the end to the next pulse, as AWS takes a moment
+// for it (AWS recording test_move_task_cancel).
+func (s *State) cancelMessageMoveTask(c CancelMessageMoveTask) (Result, []Event, *Error) {
+	q := s.queues[c.Source]
+	if q == nil {
+		return nil, nil, NoTaskSource()
+	}
+	if q.damaged {
+		return nil, nil, damagedQueue()
+	}
+	i := slices.IndexFunc(q.tasks, func(t moveTask) bool { return t.id == c.Task })
+	if i < 0 {
+		return nil, nil, NoSuchTask()
+	}
+	t := &q.tasks[i]
+	if t.status != TaskRunning {
+		return nil, nil, Invalidf("Only active tasks can be cancelled.")
+	}
+	t.status = TaskCancelling
+	return CancelMessageMoveTaskResult{Moved: t.moved}, nil, nil
+}
+
+func (s *State) listMessageMoveTasks(c ListMessageMoveTasks) (Result, []Event, *Error) {
+	q := s.queues[c.Source]
+	if q == nil {
+		return nil, nil, NoTaskSource()
+	}
+	var r ListMessageMoveTasksResult
+	for i := len(q.tasks) - 1; i >= 0 && len(r.Tasks) < c.Limit; i-- {
+		t := &q.tasks[i]
+		listed := MoveTask{
+			ID: t.id, Status: t.status, MaxPerSecond: t.maxPerSecond, ToMove: t.toMove, Moved: t.moved,
+			FailureReason: t.failure, StartedAt: t.startedAt,
+		}
+		if t.directed {
+			destination := t.destination
+			listed.Destination = &destination
+		}
+		r.Tasks = append(r.Tasks, listed)
+	}
+	return r, nil, nil
+}
+
+// runTasks gives a turn to every task that is due, those first that wait longest.
+// Together they take at most half of the steps.
+func (s *State) runTasks(at Moment, left *steps) (events []Event) {
+	due := slices.DeleteFunc(slices.Clone(s.moving), func(q *queue) bool { return q.task().due() > at.Now })
+	if len(due) == 0 {
+		return nil
+	}
+	slices.SortStableFunc(due, func(a, b *queue) int { return int(a.task().due() - b.task().due()) })
+	share := *left / 2
+	*left -= share
+	each := max(int(share)/len(due), 1)
+	for _, q := range due {
+		if share <= 0 {
+			break
+		}
+		for _, e := range s.runTask(at, q, each, &share) {
+			if !slices.Contains(events, e) {
+				events = append(events, e)
+			}
+		}
+	}
+	*left += max(share, 0)
+	return events
+}
+
+// runTask moves at most most messages by the active task of a queue. A message
+// leaves one queue and enters the other in the same step; so there is exactly one
+// of it at any time.
+func (s *State) runTask(at Moment, q *queue, most int, left *steps) []Event {
+	t := q.task()
+	switch {
+	case t.status == TaskCancelling:
+		s.endTask(q, TaskCancelled, "")
+		return nil
+	case q.damaged:
+		s.endTask(q, TaskFailed, InternalFailure)
+		return nil
+	case at.Now >= t.startedAt.Add(MaxMoveTaskTime):
+		s.endTask(q, TaskFailed, MoveTaskTimedOut)
+		return nil
+	}
+	full := q.full(at)
+	q.messages.advance(at.Now, q.cutoff(at.Now), left)
+	events := q.roomEvent(full && !q.full(at))
+	moved, most := 0, min(most, t.allowance(at.Now))
+	var failure Code
+	for moved < most && left.take() {
+		target, reason := s.moveNext(at.Now, q, t)
+		if target == nil {
+			failure = reason
+			break
+		}
+		moved++
+		if e := (Event{Kind: MessagesAvailable, Queue: target.key}); !slices.Contains(events, e) {
+			events = append(events, e)
+		}
+	}
+	t.spend(moved)
+	switch {
+	case failure != "":
+		s.endTask(q, TaskFailed, failure)
+	case q.counts(at.Now).visible == 0:
+		s.endTask(q, TaskCompleted, "")
+	}
+	return events
+}
+
+// moveNext moves the message that a receive would find first, and returns where
+// to. It is nil when there is no message, or, for a reason, no place for it.
+func (s *State) moveNext(now Time, q *queue, t *moveTask) (target *queue, reason Code) {
+	m := &q.messages
+	slot, ok := m.takeNext(q.cutoff(now))
+	if !ok {
+		return nil, ""
+	}
+	if target, reason = s.destination(q, t, m.origins.name(m.records.at(slot).origin)); target == nil {
+		m.settle(slot, now, 0)
+		return nil, reason
+	}
+	target.acceptRedriven(now, q.pack(slot), t.id)
+	s.expect(target, now)
+	return target, ""
+}
+
+// destination is the queue that a message of q is moved to, or why there is none.
+// A queue that is its own dead-letter queue is none to return to: the task would
+// never end.
+func (s *State) destination(q *queue, t *moveTask, o origin) (*queue, Code) {
+	key := t.destination
+	if !t.directed {
+		key = o.source
+	}
+	switch target := s.queues[key]; {
+	case key == (QueueKey{}), key == q.key:
+		return nil, CouldNotDetermineMessageSource
+	case target == nil:
+		return nil, QueueDoesNotExist
+	case target.damaged:
+		return nil, InternalFailure
+	default:
+		return target, ""
+	}
+}
+
+// acceptRedriven adds a new message with the content of p: nothing of its former
+// life stays but its group. The queue's DelaySeconds does not apply.
+func (q *queue) acceptRedriven(now Time, p parcel, task TaskID) {
+	q.lastSequence++
+	r := record{
+		sequence: q.lastSequence, body: p.body, sentAt: now, movedAt: now,
+		group: q.messages.groups.use(p.group), origin: q.messages.origins.use(p.origin.redrivenBy(task)),
+	}
+	q.messages.settle(q.messages.enter(r), now, 0)
+}
