@@ -80,7 +80,7 @@ func keepRate(t *testing.T, rate int, down time.Duration) {
 		n = start(t, c)
 	}
 	time.Sleep(60*time.Second - n.Now().Sub(began))
-	moved := do(t, n, sqs.ListMessageMoveTasks{Source: source, Limit: 1}).Result.(sqs.ListMessageMoveTasksResult).Tasks[0].Moved
+	moved := do(t, n, sqs.CancelMessageMoveTask{Source: source, Task: sqs.TaskID{1}}).Result.(sqs.CancelMessageMoveTaskResult).Moved
 	if most, least := float64(60*rate)*1.02, float64(60*rate)*0.98; float64(moved) > most || float64(moved) < least {
 		t.Errorf("got %d messages moved in a minute, want %.0f to %.0f", moved, least, most)
 	}
