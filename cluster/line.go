@@ -81,7 +81,7 @@ func newLine(propose func(context.Context, sqs.ReceiveMessage) (raftfsm.Outcome,
 func (l *line) receive(ctx context.Context, c sqs.ReceiveMessage, wait time.Duration, alive func() bool) (raftfsm.Outcome, error) {
 	w := l.pool.Get().(*waiter)
 	defer l.pool.Put(w)
-	entry := l.enter(w, c.Queue, wait)
+	entry := l.enter(w, c, wait)
 	c.Short = entry.short
 	switch {
 	case entry.ask:
@@ -115,9 +115,10 @@ type entrance struct {
 }
 
 // enter lets a receiver go at once, or parks it if it waits.
-func (l *line) enter(w *waiter, key sqs.QueueKey, wait time.Duration) entrance {
+func (l *line) enter(w *waiter, c sqs.ReceiveMessage, wait time.Duration) entrance {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	key := c.Queue
 	q := l.queues[key]
 	limit := 1
 	if q != nil {
@@ -128,7 +129,7 @@ func (l *line) enter(w *waiter, key sqs.QueueKey, wait time.Duration) entrance {
 		wait = sight.wait
 	}
 	short := wait == 0
-	if !sight.open {
+	if !sight.open || c.AttemptID != "" && l.repeats(c) {
 		return entrance{short: short, ask: true}
 	}
 	if q == nil {
@@ -337,6 +338,13 @@ func (l *line) look(key sqs.QueueKey, limit int) sight {
 		}
 	})
 	return s
+}
+
+// repeats reports whether a receive will have the answer of an earlier one, for
+// which no message need be available.
+func (l *line) repeats(c sqs.ReceiveMessage) (yes bool) {
+	l.view(func(v raftfsm.View) { yes = v.Queues().Repeats(c, l.now()) })
+	return yes
 }
 
 // park puts w into its queue's line, by its ticket. The caller holds mu.

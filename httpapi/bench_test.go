@@ -79,8 +79,8 @@ func benchmark(b *testing.B, broker httpapi.Broker, req *fasthttp.Request) {
 		b.Fatal(err)
 	}
 	var ctx fasthttp.RequestCtx
-	ctx.Response.KeepBodyBuffer = true // as the server does
 	ctx.Init(req, &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)}, nil)
+	ctx.Response.KeepBodyBuffer = true // as the server does
 	b.ReportAllocs()
 	for b.Loop() {
 		ctx.Response.Reset()

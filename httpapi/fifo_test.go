@@ -63,7 +63,7 @@ func TestFIFOAttributes(t *testing.T) {
 		return string(handle(t, broker, jsonRequest("ReceiveMessage", `{"QueueUrl":"q.fifo","AttributeNames":["All"]}`)).Body())
 	}
 	if got := receive(); !strings.Contains(got, `"MessageGroupId":"g"`) ||
-		!strings.Contains(got, `"SequenceNumber":"00000000000000000007","MessageDeduplicationId":"0967115f2813a3541eaef77de9d9d5773f1c0c04314b0bbfe4ff3b3b1c55b5d5"}`) {
+		!strings.Contains(got, `"SequenceNumber":"10000000000000000007","MessageDeduplicationId":"0967115f2813a3541eaef77de9d9d5773f1c0c04314b0bbfe4ff3b3b1c55b5d5"}`) {
 		t.Errorf("got %s", got)
 	}
 	broker.message.DeadLetterSource = sqs.QueueKey{Account: "000000000000", Name: "source.fifo"}

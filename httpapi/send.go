@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -268,8 +269,13 @@ func (r *request) writeSent(m *message, sent sqs.SendResult) {
 	}
 }
 
-// sequenceText is a sequence number as AWS writes it: 20 digits.
-func sequenceText(n uint64) string { return fmt.Sprintf("%020d", n) }
+// firstSequence is added to a sequence number, so that it has 20 digits without
+// leading zeros as at AWS. What State counts stays below 2^63.
+const firstSequence = 10_000_000_000_000_000_000
+
+// sequenceText is a sequence number as AWS writes it: 20 digits, which compare as
+// texts and as numbers.
+func sequenceText(n uint64) string { return strconv.FormatUint(firstSequence+n, 10) }
 
 func sendMessageBatch(r *request) error {
 	queue := r.queue()

@@ -156,7 +156,7 @@ func New(broker Broker, c Config) (*Server, error) {
 		ErrorHandler:                 s.handleUnreadable,
 		HeaderReceived:               s.admit,
 		Concurrency:                  s.config.MaxConnections,
-		ReadBufferSize:               16 << 10, // the longest head of a request
+		ReadBufferSize:               8 << 10, // the longest head of a request; a parked poll holds it
 		WriteBufferSize:              4 << 10,
 		ReadTimeout:                  s.config.ReadTimeout,
 		WriteTimeout:                 s.config.WriteTimeout,
@@ -230,8 +230,8 @@ func (s *Server) Shutdown(ctx context.Context) error {
 // Abort closes all listeners and connections at once, so that no answer can go
 // out any more. It is what a node does when it can no longer trust its log.
 func (s *Server) Abort() {
-	s.cancel()
 	s.connections.closeAll()
+	s.cancel() // afterwards: who is woken by it has nobody left to answer
 }
 
 // handle serves one request.

@@ -76,8 +76,16 @@ func randomLog(m *testMachine, seed uint64, n int) {
 	}
 }
 
+func randomQueue(r *rand.Rand, fifo bool) string {
+	if fifo {
+		return fmt.Sprintf("f%d.fifo", r.IntN(2))
+	}
+	return fmt.Sprint("q", r.IntN(3))
+}
+
 func randomCommand(r *rand.Rand, receipts map[sqs.QueueKey][]sqs.Receipt) Command {
-	q := testQueue(fmt.Sprint("q", r.IntN(3)))
+	fifo := r.IntN(3) == 0
+	q := testQueue(randomQueue(r, fifo))
 	receipt := func() sqs.Receipt {
 		if have := receipts[q]; len(have) > 0 {
 			return have[r.IntN(len(have))]
@@ -86,12 +94,15 @@ func randomCommand(r *rand.Rand, receipts map[sqs.QueueKey][]sqs.Receipt) Comman
 	}
 	switch r.IntN(20) {
 	case 0, 1:
+		if fifo {
+			return sqs.CreateQueue{Queue: q, Attributes: []sqs.Attribute{{Name: sqs.ContentBasedDeduplication, Value: "true"}, {Name: sqs.FifoQueue, Value: "true"}}}
+		}
 		return sqs.CreateQueue{Queue: q, Tags: []sqs.Tag{{Key: "k", Value: fmt.Sprint(r.IntN(2))}}}
 	case 2:
 		attribute := sqs.Attribute{Name: sqs.MessageRetentionPeriod, Value: fmt.Sprint(60 + r.IntN(600))}
 		return sqs.SetQueueAttributes{Queue: q, Attributes: []sqs.Attribute{attribute}}
 	case 3:
-		target := testQueue(fmt.Sprint("q", r.IntN(3)))
+		target := testQueue(randomQueue(r, fifo))
 		return sqs.SetQueueAttributes{Queue: q, Attributes: []sqs.Attribute{{
 			Name:    sqs.RedrivePolicyAttribute,
 			Value:   fmt.Sprintf("to %s", target.Name),
@@ -114,13 +125,18 @@ func randomCommand(r *rand.Rand, receipts map[sqs.QueueKey][]sqs.Receipt) Comman
 		timeout := time.Duration(r.IntN(60)) * time.Second
 		return sqs.ChangeMessageVisibilityBatch{Queue: q, Entries: []sqs.VisibilityEntry{{Receipt: receipt(), Timeout: timeout}}}
 	case 13, 14, 15:
-		return sqs.ReceiveMessage{Queue: q, MaxMessages: 1 + r.IntN(10), VisibilityTimeout: sqs.QueueDefault, Short: r.IntN(2) == 0}
+		return sqs.ReceiveMessage{Queue: q, MaxMessages: 1 + r.IntN(10), VisibilityTimeout: sqs.QueueDefault, Short: r.IntN(2) == 0, AttemptID: []string{"", "a"}[r.IntN(2)]}
 	}
 	send := testSend(q, 1+r.IntN(10))
 	for i := range send.Entries {
-		send.Entries[i].MessageID[1] = byte(r.IntN(256))
+		e := &send.Entries[i]
+		e.MessageID[1] = byte(r.IntN(256))
+		if fifo {
+			e.GroupID, e.BodySHA256 = fmt.Sprint("g", r.IntN(4)), [32]byte{byte(1 + r.IntN(200))}
+			continue
+		}
 		if r.IntN(4) == 0 {
-			send.Entries[i].Delay = time.Duration(r.IntN(30)) * time.Second
+			e.Delay = time.Duration(r.IntN(30)) * time.Second
 		}
 	}
 	return send

@@ -96,11 +96,31 @@ func (m *messages) oldestArrival(cutoff Time) Time {
 // available counts the messages that a receive would find, at most limit; none
 // when a full window of messages is in flight.
 func (q *queue) available(now Time, limit, window int) int {
-	c := q.messages.counts(now, q.cutoff(now))
+	c := q.counts(now)
 	if window > 0 && c.inFlight >= window {
 		return 0
 	}
+	if q.fifo != nil {
+		return min(limit, q.fifo.groups.available(now, q.delayWindow()))
+	}
 	return min(limit, c.visible)
+}
+
+// counts counts the messages of a queue of either type.
+func (q *queue) counts(now Time) counts {
+	if q.fifo != nil {
+		return q.fifo.counts(now, q.cutoff(now), q.delayWindow())
+	}
+	return q.messages.counts(now, q.cutoff(now))
+}
+
+// wake is the earliest time after now at which something in the queue becomes
+// available, or never.
+func (q *queue) wake(now Time) Time {
+	if q.fifo != nil {
+		return q.fifo.groups.wake(now, q.delayWindow())
+	}
+	return q.messages.wake(now)
 }
 
 // known tells a time from never.

@@ -15,7 +15,11 @@ func (s *State) Damage(key QueueKey) {
 		return
 	}
 	q.damaged = true
-	q.messages = q.salvage(s.now)
+	if q.fifo != nil {
+		q.fifo = q.salvageFIFO(s.now)
+	} else {
+		q.messages = q.salvage(s.now)
+	}
 	s.reschedule(q)
 }
 
@@ -91,14 +95,42 @@ func (m *messages) remains() (all []remains) {
 			}
 		}
 	}
-	for _, p := range m.records.pages {
+	return append(all, m.records.remains(&m.groups, &m.origins)...)
+}
+
+// remains collects all records.
+func (r *records) remains(groups *names[string], origins *names[origin]) (all []remains) {
+	for _, p := range r.pages {
 		for i := range p {
 			r := &p[i]
 			all = append(all, remains{
 				run:    run{sequence: r.sequence, body: r.body, sentAt: r.sentAt, count: 1},
-				record: r, group: m.groups.lookup(r.group), origin: m.origins.lookup(r.origin),
+				record: r, group: groups.lookup(r.group), origin: origins.lookup(r.origin),
 			})
 		}
 	}
 	return all
+}
+
+// salvageFIFO is salvage for a FIFO queue. Deduplication and attempt ids, which
+// nobody can use any more, are forgotten.
+func (q *queue) salvageFIFO(now Time) *fifo {
+	all := q.fifo.records.remains(&q.fifo.groups.names, &q.fifo.origins)
+	slices.SortFunc(all, remains.compare)
+	f := &fifo{}
+	free, latest := uint64(1), Time(0)
+	for _, r := range all {
+		kept := *r.record
+		if kept.sequence < free || kept.sequence > q.lastSequence || kept.sentAt < latest || kept.sentAt > now || r.group == "" {
+			continue
+		}
+		free, latest = kept.sequence+1, kept.sentAt
+		kept.group, kept.origin = f.groups.use(r.group), f.origins.use(r.origin)
+		if kept.visibleAt < 0 || !f.fits(&kept) {
+			kept.visibleAt = 0
+		}
+		f.enter(kept)
+	}
+	f.fileAll()
+	return f
 }

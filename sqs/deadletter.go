@@ -123,7 +123,8 @@ func (q *queue) pack(slot uint32) parcel {
 // accept adds a message that was moved from source. Its identity, its content
 // and its enqueue time stay (so retention runs on), the shown receive count goes
 // on, and the one that RedrivePolicies compare begins anew. The queue's
-// DelaySeconds does not apply. (SQS developer guide, dead-letter queues; AWS
+// DelaySeconds does not apply. In a FIFO queue the message is enqueued anew, at
+// the end of its group, and no deduplication id matters. (SQS developer guide, dead-letter queues; AWS
 // recording test_dead_letter_queue_message_attributes.)
 func (q *queue) accept(now Time, p parcel, source QueueKey) {
 	q.lastSequence++
@@ -133,6 +134,12 @@ func (q *queue) accept(now Time, p parcel, source QueueKey) {
 	r.visibleAt = 0
 	r.carried += r.received
 	r.received = 0
+	if q.fifo != nil {
+		r.sentAt = now
+		r.origin = q.fifo.origins.use(p.origin.deadLetterOf(source))
+		q.fifo.add(r, p.group)
+		return
+	}
 	r.group = q.messages.groups.use(p.group)
 	r.origin = q.messages.origins.use(p.origin.deadLetterOf(source))
 	q.messages.settle(q.messages.enter(r), now, 0)

@@ -10,6 +10,39 @@ func (q *queue) cutoff(now Time) Time {
 	return now.Add(-time.Duration(q.settings.retention) * time.Second)
 }
 
+// dropExpired drops what has expired, as far as the steps go. It reports whether
+// this, or a change of DelaySeconds before, may have made something available in
+// a FIFO queue: all groups are looked at by their delay as it is now.
+func (q *queue) dropExpired(now Time, left *steps) (freed bool) {
+	if q.fifo == nil {
+		q.messages.dropExpired(q.cutoff(now), left)
+		return false
+	}
+	q.fifo.dropExpired(q.cutoff(now), left)
+	return q.fifo.groups.fresh.count+q.fifo.groups.back.count > 0
+}
+
+// oldest is the enqueue time of the message that expires first, or never.
+func (q *queue) oldest() Time {
+	if q.fifo == nil {
+		return q.messages.oldest()
+	}
+	if slot, ok := q.fifo.oldest(); ok {
+		return q.fifo.records.at(slot).sentAt
+	}
+	return never
+}
+
+// advance does what time alone has brought about until now, as far as the steps
+// go. What it reports is that of dropExpired.
+func (q *queue) advance(now Time, left *steps) (freed bool) {
+	if q.fifo != nil {
+		return q.dropExpired(now, left)
+	}
+	q.messages.advance(now, q.cutoff(now), left)
+	return false
+}
+
 // advance does what time alone has brought about until now, as far as the steps
 // go: the expired go, leases end, delays end.
 func (m *messages) advance(now, cutoff Time, left *steps) {

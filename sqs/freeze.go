@@ -26,6 +26,9 @@ type frozenQueue struct {
 	groups  []nameEntry[string]
 	origins []nameEntry[origin]
 	tasks   []moveTask
+	// Of a FIFO queue:
+	dedup    frozenDedup
+	attempts []*attempt // oldest first
 }
 
 // Freeze returns the state as it is now. It copies little, and marks chunks of
@@ -45,6 +48,9 @@ func (s *State) Freeze() *Frozen {
 }
 
 func (q *queue) freeze() frozenQueue {
+	if q.fifo != nil {
+		return q.freezeFIFO()
+	}
 	m := &q.messages
 	return frozenQueue{
 		header:  q.header,
@@ -118,6 +124,11 @@ func (q *frozenQueue) appendTo(dst []byte) []byte {
 	for _, o := range origins.names {
 		dst = o.appendTo(dst)
 	}
+	if q.settings.fifo {
+		dst = appendRecords(dst, records, groups.numbers, origins.numbers)
+		dst = q.dedup.appendTo(dst)
+		return appendAttempts(dst, q.attempts)
+	}
 	lists := slices.Clone(q.lists)
 	slices.SortFunc(lists, func(a, b list) int {
 		return cmp.Or(cmp.Compare(groups.numbers[a.group], groups.numbers[b.group]), cmp.Compare(a.window, b.window))
@@ -174,7 +185,7 @@ func (h *header) appendTo(dst []byte) []byte {
 		dst = appendTime(dst, t)
 	}
 	dst = binary.AppendUvarint(dst, h.lastSequence)
-	for _, n := range []uint64{h.counters.Sent, h.counters.SentBytes, h.counters.Received, h.counters.Deleted} {
+	for _, n := range []uint64{h.counters.Sent, h.counters.SentBytes, h.counters.Received, h.counters.Deleted, h.counters.Deduplicated} {
 		dst = binary.AppendUvarint(dst, n)
 	}
 	dst = appendBool(dst, h.damaged)
@@ -190,7 +201,9 @@ func (s *settings) appendTo(dst []byte) []byte {
 	for _, n := range []int32{s.delay, s.retention, s.wait, s.visibility, s.maxSize, s.keyReuse} {
 		dst = binary.AppendUvarint(dst, uint64(n))
 	}
-	dst = appendBool(dst, s.managedSSE)
+	for _, b := range []bool{s.managedSSE, s.fifo, s.contentBased, s.scopedByGroup, s.limitedByGroup} {
+		dst = appendBool(dst, b)
+	}
 	dst = appendText(dst, s.kmsKey)
 	dst = appendText(dst, s.policy)
 	dst = appendText(dst, s.redriveText)

@@ -66,25 +66,37 @@ func (p *player) remove(receipts ...sqs.Receipt) {
 func (p *player) encoding() []byte { return p.state.Freeze().AppendTo(nil) }
 
 // TestFrozenStays shows that nothing that happens to a state changes what was
-// frozen before.
+// frozen before, nor races with those who read it.
 func TestFrozenStays(t *testing.T) {
-	p := newPlayer(t)
-	p.send(3000)
-	receipts := p.receive(1500, 30*time.Second)
-	frozen := p.state.Freeze()
-	want := p.encoding()
+	for _, n := range []int{10, 1500} { // leaves one record, or some pages of them
+		p := newPlayer(t)
+		p.send(2 * n)
+		receipts := p.receive(n, 30*time.Second)
+		p.remove(receipts[n/10:]...)
+		frozen := p.state.Freeze()
+		want := p.encoding()
+		meanwhile := make(chan []byte)
+		go func() {
+			for range frozen.Bodies() {
+			}
+			meanwhile <- frozen.AppendTo(nil)
+		}()
 
-	p.remove(receipts[:700]...)
-	p.send(1000)
-	p.receive(600, 0)
-	p.at.Now = p.at.Now.Add(time.Minute)
-	p.receive(800, time.Hour)
-	p.do(sqs.TagQueue{Queue: key("q"), Tags: []sqs.Tag{{Key: "a"}}})
-	p.do(sqs.PurgeQueue{Queue: key("q")})
-	p.do(sqs.DeleteQueue{Queue: key("q")})
+		p.remove(receipts[:n/10]...)
+		p.send(n)
+		p.receive(n, 0)
+		p.at.Now = p.at.Now.Add(time.Minute)
+		p.receive(n, time.Hour)
+		p.do(sqs.TagQueue{Queue: key("q"), Tags: []sqs.Tag{{Key: "a"}}})
+		p.do(sqs.PurgeQueue{Queue: key("q")})
+		p.do(sqs.DeleteQueue{Queue: key("q")})
 
-	if !bytes.Equal(frozen.AppendTo(nil), want) {
-		t.Error("a frozen state has changed")
+		if !bytes.Equal(<-meanwhile, want) {
+			t.Errorf("%d messages: a frozen state has changed while it was read", n)
+		}
+		if !bytes.Equal(frozen.AppendTo(nil), want) {
+			t.Errorf("%d messages: a frozen state has changed", n)
+		}
 	}
 }
 

@@ -28,9 +28,13 @@ type QueueCensus struct {
 	Damaged     bool
 	// Visible, InFlight and Delayed leave out what has expired.
 	Visible, InFlight, Delayed int
+	// GroupsInFlight counts the groups of a FIFO queue of which a message is in
+	// flight.
+	GroupsInFlight int
 	// OldestSentAt is when the oldest message came into the queue, by a send or
 	// a move; 0 when there is none. A message that was received three times
-	// does not count (SQS developer guide, ApproximateAgeOfOldestMessage).
+	// does not count in a standard queue (SQS developer guide,
+	// ApproximateAgeOfOldestMessage).
 	OldestSentAt Time
 	Counters
 }
@@ -46,16 +50,20 @@ func (s *State) Census(now Time) []QueueCensus {
 	census := make([]QueueCensus, 0, len(s.directory))
 	for _, q := range s.directory {
 		n := q.counts(now)
-		census = append(census, QueueCensus{
+		c := QueueCensus{
 			Queue:        q.key,
 			Incarnation:  q.incarnation,
 			Damaged:      q.damaged,
 			Visible:      n.visible,
 			InFlight:     n.inFlight,
 			Delayed:      n.delayed,
-			OldestSentAt: q.messages.oldestArrival(q.cutoff(now)),
+			OldestSentAt: q.oldestArrival(now),
 			Counters:     q.counters,
-		})
+		}
+		if q.fifo != nil {
+			c.GroupsInFlight = q.fifo.groups.inFlight(now)
+		}
+		census = append(census, c)
 	}
 	return census
 }
@@ -75,6 +83,9 @@ func (s *State) Totals(now Time) Totals {
 	return t
 }
 
-func (q *queue) counts(now Time) counts {
-	return q.messages.counts(now, q.cutoff(now))
+func (q *queue) oldestArrival(now Time) Time {
+	if q.fifo != nil {
+		return q.fifo.oldestArrival(q.cutoff(now))
+	}
+	return q.messages.oldestArrival(q.cutoff(now))
 }

@@ -20,6 +20,8 @@ type modelQueue struct {
 	purgedAt                            sqs.Time
 	sent, sentBytes, received, deletion uint64
 	messages                            []*modelMessage
+
+	modelFIFO
 }
 
 type modelMessage struct {
@@ -30,6 +32,10 @@ type modelMessage struct {
 	everReceived, moved bool
 	received, carried   int
 	from                string
+
+	id     sqs.MessageID // FIFO only, as are the next two
+	group  string
+	hidden bool // visibleAt is the end of a lease
 }
 
 // model keeps all queues by two loops and no cleverness.
@@ -75,17 +81,18 @@ func (q *modelQueue) census(now sqs.Time) sqs.QueueCensus {
 	}
 	for _, x := range q.messages {
 		switch {
-		case x.visibleAt <= now:
+		case q.availableAt(x) <= now:
 			c.Visible++
 		case x.everReceived:
 			c.InFlight++
 		default:
 			c.Delayed++
 		}
-		if x.received < 3 && (c.OldestSentAt == 0 || x.arrivedAt < c.OldestSentAt) {
+		if (x.received < 3 || q.fifo) && (c.OldestSentAt == 0 || x.arrivedAt < c.OldestSentAt) {
 			c.OldestSentAt = x.arrivedAt
 		}
 	}
+	q.censusFIFO(&c, now)
 	return c
 }
 
@@ -105,7 +112,7 @@ func (m *model) apply(at sqs.Moment, c sqs.Command) (sqs.Result, string) {
 			m.reserved[q.name] = at.Now.Add(at.Rules.DeleteWait)
 		}
 	case sqs.SetQueueAttributes:
-		if problem := m.redriveProblem(c.Attributes); problem != "" {
+		if problem := m.redriveProblem(q, c.Attributes); problem != "" {
 			return nil, problem
 		}
 		q.set(c.Attributes)
@@ -113,13 +120,19 @@ func (m *model) apply(at sqs.Moment, c sqs.Command) (sqs.Result, string) {
 		if q.purgedAt != 0 && at.Now.Sub(q.purgedAt) < at.Rules.PurgeWait {
 			return nil, fmt.Sprintf("PurgeQueueInProgress: Only one PurgeQueue operation on %s is allowed every 60 seconds.", q.name)
 		}
-		q.purgedAt, q.messages = at.Now, nil
+		q.purgedAt, q.messages, q.ids, q.attempts = at.Now, nil, nil, nil
 	case sqs.SendMessageBatch:
+		if q.fifo {
+			return q.sendFIFO(at, c)
+		}
 		return q.send(at, c), ""
 	case sqs.ReceiveMessage:
+		if q.fifo {
+			return m.receiveFIFO(at, q, c), ""
+		}
 		return m.receive(at, q, c)
 	case sqs.DeleteMessageBatch:
-		return q.remove(c), ""
+		return q.remove(at.Now, c), ""
 	case sqs.ChangeMessageVisibilityBatch:
 		return q.change(at.Now, c), ""
 	case sqs.ListDeadLetterSourceQueues:
@@ -146,15 +159,24 @@ func (m *model) create(at sqs.Moment, q *modelQueue, c sqs.CreateQueue) (sqs.Res
 	m.incarnation++
 	m.queues = append(m.queues, &modelQueue{
 		name: c.Queue.Name, incarnation: m.incarnation, retention: 345600, visibility: 30, maxSize: 1 << 20,
+		modelFIFO: modelFIFO{fifo: sqs.IsFIFO(c.Queue.Name)},
 	})
 	slices.SortFunc(m.queues, func(a, b *modelQueue) int { return cmp.Compare(a.name, b.name) })
 	return sqs.Done{}, ""
 }
 
-func (m *model) redriveProblem(attributes []sqs.Attribute) string {
+func (m *model) redriveProblem(q *modelQueue, attributes []sqs.Attribute) string {
 	for _, a := range attributes {
-		if a.Redrive != nil && m.queue(a.Redrive.Target.Name) == nil {
-			return "InvalidParameterValueException: Value " + a.Value + " for parameter RedrivePolicy is invalid. Reason: Dead letter target does not exist."
+		if a.Redrive == nil {
+			continue
+		}
+		problem := "InvalidParameterValueException: Value " + a.Value + " for parameter RedrivePolicy is invalid. Reason: "
+		target := m.queue(a.Redrive.Target.Name)
+		if target == nil {
+			return problem + "Dead letter target does not exist."
+		}
+		if target.fifo != q.fifo {
+			return problem + "Dead-letter queue must be same type of queue as the source.."
 		}
 	}
 	return ""
@@ -178,6 +200,10 @@ func (q *modelQueue) set(attributes []sqs.Attribute) {
 			if a.Redrive != nil {
 				q.target, q.maxReceives = a.Redrive.Target.Name, a.Redrive.MaxReceiveCount
 			}
+		case sqs.ContentBasedDeduplication:
+			q.contentBased = a.Value == "true"
+		case sqs.DeduplicationScope:
+			q.byGroup = a.Value == "messageGroup"
 		}
 	}
 }
@@ -261,10 +287,14 @@ func (m *model) receive(at sqs.Moment, q *modelQueue, c sqs.ReceiveMessage) (sqs
 func (q *modelQueue) moveTo(now sqs.Time, target *modelQueue, x *modelMessage) {
 	q.messages = slices.DeleteFunc(q.messages, func(other *modelMessage) bool { return other == x })
 	target.sequence++
-	target.messages = append(target.messages, &modelMessage{
-		sequence: target.sequence, body: x.body, sentAt: x.sentAt, arrivedAt: now, visibleAt: now,
+	moved := &modelMessage{
+		sequence: target.sequence, body: x.body, sentAt: x.sentAt, arrivedAt: now, visibleAt: now, id: x.id, group: x.group,
 		firstReceivedAt: x.firstReceivedAt, carried: x.carried + x.received, moved: true, from: q.name, everReceived: true,
-	})
+	}
+	if q.breakAttempts(x); q.fifo {
+		moved.sentAt = now
+	}
+	target.messages = append(target.messages, moved)
 }
 
 func btoi(b bool) int {
@@ -283,15 +313,20 @@ func (q *modelQueue) message(r sqs.Receipt) *modelMessage {
 	return nil
 }
 
-func (q *modelQueue) remove(c sqs.DeleteMessageBatch) sqs.Result {
+func (q *modelQueue) remove(now sqs.Time, c sqs.DeleteMessageBatch) sqs.Result {
 	r := sqs.BatchResult{Errors: make([]*sqs.Error, len(c.Receipts))}
 	for i, receipt := range c.Receipts {
 		if receipt.Incarnation != q.incarnation {
 			r.Errors[i] = &sqs.Error{Code: sqs.ReceiptHandleIsInvalid, Message: "The input receipt handle \"\x00handle\x00\" is not a valid receipt handle."}
 			continue
 		}
-		q.deletion++
 		gone := q.message(receipt)
+		if q.dead(now, receipt) {
+			r.Errors[i] = modelExpired()
+			continue
+		}
+		q.deletion++
+		q.breakAttempts(gone)
 		q.messages = slices.DeleteFunc(q.messages, func(x *modelMessage) bool { return x == gone })
 	}
 	return r
@@ -307,11 +342,14 @@ func (q *modelQueue) change(now sqs.Time, c sqs.ChangeMessageVisibilityBatch) sq
 		case x == nil:
 			r.Errors[i] = &sqs.Error{Code: sqs.InvalidParameterValue, Message: "Value \x00handle\x00 for parameter ReceiptHandle is invalid. " +
 				"Reason: Message does not exist or is not available for visibility timeout change."}
+		case q.dead(now, e.Receipt):
+			r.Errors[i] = modelExpired()
 		case int64(now-e.Receipt.ReceivedAt)/1000+int64(e.Timeout/time.Second) > 43200:
 			r.Errors[i] = &sqs.Error{Code: sqs.InvalidParameterValue, Message: fmt.Sprintf("Value %d for parameter VisibilityTimeout is invalid. "+
 				"Reason: Total VisibilityTimeout for the message is beyond the limit [43200 seconds]", int(e.Timeout/time.Second))}
 		default:
 			x.visibleAt = windowEnd(now, e.Timeout)
+			q.breakAttempts(x)
 		}
 	}
 	return r

@@ -238,8 +238,8 @@ func (s *State) runTask(at Moment, q *queue, most int, left *steps) []Event {
 		return nil
 	}
 	full := q.full(at)
-	q.messages.advance(at.Now, q.cutoff(at.Now), left)
-	events := q.roomEvent(full && !q.full(at))
+	freed := q.advance(at.Now, left)
+	events := q.roomEvent(freed || full && !q.full(at))
 	moved, most := 0, min(most, t.allowance(at.Now))
 	var failure Code
 	for moved < most && left.take() {
@@ -257,7 +257,7 @@ func (s *State) runTask(at Moment, q *queue, most int, left *steps) []Event {
 	switch {
 	case failure != "":
 		s.endTask(q, TaskFailed, failure)
-	case q.counts(at.Now).visible == 0:
+	case q.available(at.Now, 1, 0) == 0:
 		s.endTask(q, TaskCompleted, "")
 	}
 	return events
@@ -266,18 +266,59 @@ func (s *State) runTask(at Moment, q *queue, most int, left *steps) []Event {
 // moveNext moves the message that a receive would find first, and returns where
 // to. It is nil when there is no message, or, for a reason, no place for it.
 func (s *State) moveNext(now Time, q *queue, t *moveTask) (target *queue, reason Code) {
-	m := &q.messages
-	slot, ok := m.takeNext(q.cutoff(now))
+	slot, o, ok := q.lookNext(now)
 	if !ok {
 		return nil, ""
 	}
-	if target, reason = s.destination(q, t, m.origins.name(m.records.at(slot).origin)); target == nil {
-		m.settle(slot, now, 0)
+	target, reason = s.destination(q, t, o)
+	if target == nil {
+		q.leave(now, slot)
 		return nil, reason
 	}
-	target.acceptRedriven(now, q.pack(slot), t.id)
+	target.acceptRedriven(now, q.packNext(slot), t.id)
 	s.expect(target, now)
 	return target, ""
+}
+
+// lookNext finds the message that a receive would find first. It must be left or
+// packed afterwards.
+func (q *queue) lookNext(now Time) (slot uint32, o origin, ok bool) {
+	if q.fifo == nil {
+		if slot, ok = q.messages.takeNext(q.cutoff(now)); ok {
+			o = q.messages.origins.name(q.messages.records.at(slot).origin)
+		}
+		return slot, o, ok
+	}
+	f := q.fifo
+	id, ok := f.groups.next(now, q.delayWindow())
+	if !ok {
+		return 0, o, false
+	}
+	slot = f.groups.at(id).head - 1
+	r := f.records.at(slot)
+	return slot, f.origins.name(r.origin), r.sentAt > q.cutoff(now)
+}
+
+// leave puts a message back that was looked for.
+func (q *queue) leave(now Time, slot uint32) {
+	if q.fifo == nil {
+		q.messages.settle(slot, now, 0)
+	}
+}
+
+// packNext takes a message away that was looked for. The next one of its group is
+// the head then; so the order of a FIFO group is kept.
+func (q *queue) packNext(slot uint32) parcel {
+	if q.fifo == nil {
+		return q.pack(slot)
+	}
+	f := q.fifo
+	id := f.records.at(slot).group
+	f.groups.unfile(id)
+	p := q.packFIFO(slot)
+	f.file(id)
+	f.tidy()
+	return p
 }
 
 // destination is the queue that a message of q is moved to, or why there is none.
@@ -301,12 +342,17 @@ func (s *State) destination(q *queue, t *moveTask, o origin) (*queue, Code) {
 }
 
 // acceptRedriven adds a new message with the content of p: nothing of its former
-// life stays but its group. The queue's DelaySeconds does not apply.
+// life stays but its group. The queue's DelaySeconds does not apply, nor do its
+// deduplication ids.
 func (q *queue) acceptRedriven(now Time, p parcel, task TaskID) {
 	q.lastSequence++
-	r := record{
-		sequence: q.lastSequence, body: p.body, sentAt: now, movedAt: now,
-		group: q.messages.groups.use(p.group), origin: q.messages.origins.use(p.origin.redrivenBy(task)),
+	r := record{sequence: q.lastSequence, body: p.body, sentAt: now, movedAt: now}
+	o := p.origin.redrivenBy(task)
+	if q.fifo != nil {
+		r.origin = q.fifo.origins.use(o)
+		q.fifo.add(r, p.group)
+		return
 	}
+	r.group, r.origin = q.messages.groups.use(p.group), q.messages.origins.use(o)
 	q.messages.settle(q.messages.enter(r), now, 0)
 }

@@ -137,10 +137,43 @@ func (o *order) below(r rank, of ranking) int {
 		return 0
 	}
 	p, i := o.seek(r, of)
-	for _, pg := range o.pages[:p] {
-		i += len(pg.ids)
+	return o.before(p) + i
+}
+
+// before counts the ids of the pages before page p, from the nearer end.
+func (o *order) before(p int) (n int) {
+	if p > len(o.pages)/2 {
+		for _, pg := range o.pages[p:] {
+			n += len(pg.ids)
+		}
+		return o.count - n
 	}
-	return i
+	for _, pg := range o.pages[:p] {
+		n += len(pg.ids)
+	}
+	return n
+}
+
+// until counts the ids before the first for which past is true; from there on it
+// must be true for all.
+func (o *order) until(past func(id uint32) bool) int {
+	if o.count == 0 || past(o.pages[0].ids[0]) {
+		return 0
+	}
+	p := sort.Search(len(o.pages), func(i int) bool { return past(o.pages[i].ids[0]) }) - 1
+	ids := o.pages[p].ids
+	return o.before(p) + sort.Search(len(ids), func(i int) bool { return past(ids[i]) })
+}
+
+// nth returns the id that n others are before.
+func (o *order) nth(n int) (id uint32, ok bool) {
+	for _, pg := range o.pages {
+		if n < len(pg.ids) {
+			return pg.ids[n], true
+		}
+		n -= len(pg.ids)
+	}
+	return 0, false
 }
 
 // all yields the ids in order, until yield says no. Nothing may be added or

@@ -12,7 +12,17 @@ type queue struct {
 	header
 	place    int // in State.schedule, while pulseAt is not 0
 	messages messages
+	fifo     *fifo      // in place of messages; nil in a standard queue
 	tasks    []moveTask // the latest ones that move messages from here, newest last
+}
+
+// empty puts an index without messages into a queue, that of its type. A FIFO
+// queue forgets deduplication and attempt ids, too.
+func (q *queue) empty() {
+	q.messages, q.fifo = messages{}, nil
+	if q.settings.fifo {
+		q.fifo = &fifo{}
+	}
 }
 
 // header is what a queue is without its messages. A copy of it stays good: what
@@ -37,6 +47,9 @@ type Counters struct {
 	SentBytes uint64 // what those messages counted against MaximumMessageSize
 	Received  uint64 // deliveries
 	Deleted   uint64 // successful deletes, also repeated ones; neither expiry nor purge
+	// Deduplicated counts the sends to a FIFO queue that were duplicates; Sent
+	// does not count them.
+	Deduplicated uint64
 }
 
 // compare orders keys by account, then by name.
@@ -85,25 +98,29 @@ func (s *State) createQueue(at Moment, c CreateQueue) (Result, []Event, *Error) 
 	if s.isReserved(c.Queue, at) {
 		return nil, nil, deletedRecently(at.Rules.DeleteWait)
 	}
-	if IsFIFO(c.Queue.Name) || slices.ContainsFunc(c.Attributes, func(a Attribute) bool { return a.Name == FifoQueue }) {
-		return nil, nil, noFIFO()
+	fifo := slices.ContainsFunc(c.Attributes, func(a Attribute) bool { return a.Name == FifoQueue && a.Value == "true" })
+	if fifo != IsFIFO(c.Queue.Name) {
+		return nil, nil, ValidateQueueName(c.Queue.Name, fifo)
 	}
 	if len(c.Tags) > MaxTags {
 		return nil, nil, tooManyTags(c.Queue)
 	}
 	settings := defaultSettings()
+	settings.fifo = fifo
 	if err := s.changed(c.Queue, &settings, c.Attributes); err != nil {
 		return nil, nil, err
 	}
 	s.lastIncarnation++
-	s.insert(&queue{header: header{
+	q := &queue{header: header{
 		key:         c.Queue,
 		incarnation: s.lastIncarnation,
 		createdAt:   at.Now,
 		modifiedAt:  at.Now,
 		settings:    settings,
 		tags:        slices.Clone(c.Tags),
-	}})
+	}}
+	q.empty()
+	s.insert(q)
 	return Done{}, nil, nil
 }
 
@@ -179,7 +196,7 @@ func (s *State) purgeQueue(at Moment, c PurgeQueue) (Result, []Event, *Error) {
 	}
 	full := q.full(at)
 	q.purgedAt = at.Now
-	q.messages = messages{}
+	q.empty()
 	s.unschedule(q)
 	return Done{}, q.roomEvent(full), nil
 }
@@ -187,8 +204,11 @@ func (s *State) purgeQueue(at Moment, c PurgeQueue) (Result, []Event, *Error) {
 // full reports whether the queue has the maximum of messages in flight.
 func (q *queue) full(at Moment) bool {
 	limit := at.Rules.InFlightLimit
-	return limit > 0 && q.messages.leases.count >= limit &&
-		q.messages.counts(at.Now, q.cutoff(at.Now)).inFlight >= limit
+	leases := q.messages.leases.count
+	if q.fifo != nil {
+		leases = q.fifo.leases.count
+	}
+	return limit > 0 && leases >= limit && q.counts(at.Now).inFlight >= limit
 }
 
 func (s *State) getQueueURL(c GetQueueUrl) (Result, []Event, *Error) {
@@ -225,13 +245,13 @@ func (s *State) setQueueAttributes(at Moment, c SetQueueAttributes) (Result, []E
 	}
 	// What has expired must not come back when the retention grows.
 	full, left := q.full(at), steps(maxSteps)
-	q.messages.dropExpired(q.cutoff(at.Now), &left)
+	freed := q.dropExpired(at.Now, &left)
 	s.unlink(q)
 	q.settings, q.modifiedAt = settings, at.Now
 	s.link(q)
-	q.messages.dropExpired(q.cutoff(at.Now), &left)
+	freed = q.dropExpired(at.Now, &left) || freed
 	s.reschedule(q)
-	return Done{}, q.roomEvent(full && !q.full(at)), nil
+	return Done{}, q.roomEvent(freed || full && !q.full(at)), nil
 }
 
 // changed sets attributes in a copy of the settings of queue key, and checks
@@ -249,7 +269,7 @@ func (s *State) changed(key QueueKey, settings *settings, attributes []Attribute
 }
 
 // roomEvent is the event of a queue that had the maximum in flight before
-// something left it.
+// something left it, or in which a group has become free.
 func (q *queue) roomEvent(full bool) []Event {
 	if !full {
 		return nil

@@ -50,7 +50,7 @@ type generator struct {
 	state    *sqs.State
 	twin     *sqs.State // was thawed from the state some commands ago, and must stay equal
 	at       sqs.Moment
-	receipts [4][]sqs.Receipt // that were given out, by queue
+	receipts [modelQueueCount][]sqs.Receipt // that were given out, by queue
 	steps    int
 }
 
@@ -60,11 +60,13 @@ func newGenerator(seed uint64) *generator {
 		model: &model{reserved: map[string]sqs.Time{}},
 		state: sqs.New(),
 		twin:  sqs.New(),
-		at:    sqs.Moment{Now: scriptStart, NextBody: 1, Rules: sqs.Rules{InFlightLimit: 50, PurgeWait: time.Minute}},
+		at:    sqs.Moment{Now: scriptStart, NextBody: 1, Rules: sqs.Rules{InFlightLimit: 50, PurgeWait: time.Minute, DedupWindow: 5 * time.Minute}},
 	}
 }
 
-var modelQueues = []string{"a", "b", "c", "d"}
+const modelQueueCount = 7
+
+var modelQueues = [modelQueueCount]string{"a", "b", "c", "d", "e.fifo", "f.fifo", "g.fifo"}
 
 func (g *generator) step(t *testing.T) string {
 	t.Helper()
@@ -149,28 +151,35 @@ func (g *generator) changeTwin(t *testing.T) string {
 
 func (g *generator) command() sqs.Command {
 	i := g.IntN(len(modelQueues))
-	if g.IntN(2) == 0 {
-		i = 0
+	if n := g.IntN(4); n < 2 {
+		i = n * 4
 	}
 	q := key(modelQueues[i])
 	switch n := g.IntN(1000); {
 	case g.model.queue(q.Name) == nil, n < 3:
+		if sqs.IsFIFO(q.Name) {
+			return sqs.CreateQueue{Queue: q, Attributes: []sqs.Attribute{{Name: sqs.FifoQueue, Value: "true"}}}
+		}
 		return sqs.CreateQueue{Queue: q}
 	case n < 5:
 		return sqs.DeleteQueue{Queue: q}
 	case n < 8:
 		return sqs.PurgeQueue{Queue: q}
 	case n < 20:
-		return sqs.SetQueueAttributes{Queue: q, Attributes: g.attributes()}
+		return sqs.SetQueueAttributes{Queue: q, Attributes: g.attributes(q)}
 	case n < 25:
 		return sqs.ListDeadLetterSourceQueues{Queue: q, Limit: 10}
 	case n < 350 && len(g.model.queue(q.Name).messages) < 190:
+		if sqs.IsFIFO(q.Name) {
+			return g.sendFIFO(q)
+		}
 		return g.send(q)
 	case n < 700:
 		c := sqs.ReceiveMessage{Queue: q, MaxMessages: 1 + g.IntN(10), VisibilityTimeout: sqs.QueueDefault, Short: g.IntN(2) == 0}
 		if g.IntN(2) == 0 {
 			c.VisibilityTimeout = g.someSeconds(60)
 		}
+		g.attempt(&c)
 		return c
 	case n < 880:
 		c := sqs.DeleteMessageBatch{Queue: q}
@@ -211,8 +220,11 @@ func (g *generator) send(q sqs.QueueKey) sqs.Command {
 	return c
 }
 
-func (g *generator) attributes() []sqs.Attribute {
+func (g *generator) attributes(q sqs.QueueKey) []sqs.Attribute {
 	pick := func(choices ...string) string { return choices[g.IntN(len(choices))] }
+	if sqs.IsFIFO(q.Name) && g.IntN(4) == 0 {
+		return g.attributesFIFO()
+	}
 	switch g.IntN(6) {
 	case 0:
 		return []sqs.Attribute{{Name: sqs.DelaySeconds, Value: pick("0", "0", "5", "100")}}
@@ -225,7 +237,10 @@ func (g *generator) attributes() []sqs.Attribute {
 	case 4:
 		return []sqs.Attribute{{Name: sqs.RedrivePolicyAttribute}}
 	default:
-		target := pick(modelQueues...)
+		target := pick(modelQueues[:]...)
+		if g.IntN(10) > 0 && sqs.IsFIFO(target) != sqs.IsFIFO(q.Name) {
+			target = q.Name
+		}
 		return []sqs.Attribute{{
 			Name: sqs.RedrivePolicyAttribute, Value: "{" + target + "}",
 			Redrive: &sqs.RedrivePolicy{Target: key(target), MaxReceiveCount: 1 + g.IntN(5)},
@@ -250,7 +265,7 @@ func (g *generator) receipt(queue int) sqs.Receipt {
 }
 
 func (g *generator) remember(c sqs.Command, result sqs.Result) {
-	i := slices.Index(modelQueues, c.Target().Name)
+	i := slices.Index(modelQueues[:], c.Target().Name)
 	if r, ok := result.(sqs.ReceiveMessageResult); ok {
 		for _, m := range r.Messages {
 			g.receipts[i] = append(g.receipts[i], m.Receipt)
@@ -270,7 +285,7 @@ type outlook struct {
 	next      sqs.Time
 }
 
-func (g *generator) outlook() (all [4]outlook) {
+func (g *generator) outlook() (all [modelQueueCount]outlook) {
 	for i, name := range modelQueues {
 		all[i] = outlook{available: g.state.Available(key(name), g.at.Now, 1000), next: 1 << 62}
 		if next, ok := g.state.NextAvailable(key(name), g.at.Now); ok {
@@ -282,7 +297,7 @@ func (g *generator) outlook() (all [4]outlook) {
 
 // compareEvents checks that whoever waits for a message hears of everything
 // that makes the wait shorter.
-func (g *generator) compareEvents(before [4]outlook, events []sqs.Event) string {
+func (g *generator) compareEvents(before [modelQueueCount]outlook, events []sqs.Event) string {
 	for i, after := range g.outlook() {
 		heard := slices.Contains(events, sqs.Event{Kind: sqs.MessagesAvailable, Queue: key(modelQueues[i])})
 		if (after.available > before[i].available || after.next < before[i].next) && !heard {
@@ -298,11 +313,24 @@ func (g *generator) compareCensus(c sqs.Command) string {
 		want = append(want, q.census(g.at.Now))
 	}
 	got := g.state.Census(g.at.Now)
+	due, ever := g.state.NextPulse()
+	late := ever && due <= g.at.Now // what has expired was not dropped yet
+	for i := range got {
+		if late && i < len(want) {
+			got[i].GroupsInFlight = want[i].GroupsInFlight
+		}
+	}
 	if len(got)+len(want) > 0 && !reflect.DeepEqual(got, want) {
 		return fmt.Sprintf("census after %T%+v:\n got %+v\nwant %+v", c, c, got, want)
 	}
 	for _, q := range want {
 		available := min(7, q.Visible)
+		if model := g.model.queue(q.Queue.Name); model.fifo {
+			if late {
+				continue
+			}
+			available = min(7, model.availableGroups(g.at.Now))
+		}
 		if q.InFlight >= g.at.Rules.InFlightLimit {
 			available = 0
 		}
@@ -318,9 +346,17 @@ func (g *generator) compareCensus(c sqs.Command) string {
 func (g *generator) compareNext() string {
 	due, _ := g.state.NextPulse()
 	for _, q := range g.model.queues {
+		if q.fifo && due <= g.at.Now {
+			continue
+		}
 		want := sqs.Time(0)
+		for _, x := range q.heads() {
+			if at := q.availableAt(x); at > g.at.Now && (want == 0 || at < want) {
+				want = at
+			}
+		}
 		for _, x := range q.messages {
-			if x.visibleAt > g.at.Now && (want == 0 || x.visibleAt < want) {
+			if !q.fifo && x.visibleAt > g.at.Now && (want == 0 || x.visibleAt < want) {
 				want = x.visibleAt
 			}
 		}

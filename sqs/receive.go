@@ -5,6 +5,9 @@ func (s *State) receiveMessage(at Moment, c ReceiveMessage) (Result, []Event, *E
 	if err != nil {
 		return nil, nil, err
 	}
+	if q.fifo != nil {
+		return s.receiveFIFO(at, q, c)
+	}
 	left := steps(maxSteps)
 	q.messages.advance(at.Now, q.cutoff(at.Now), &left)
 	most := c.MaxMessages

@@ -71,8 +71,18 @@ func damagedQueue() *Error {
 	return &Error{Code: InternalFailure, Message: "The queue was damaged by an internal error and can only be inspected and deleted."}
 }
 
-func noFIFO() *Error {
-	return &Error{Code: UnsupportedOperation, Message: "FIFO queues are not supported by this version."}
+// expiredHandle refuses a FIFO handle whose lease has ended (AWS recording
+// test_fifo_delete_after_visibility_timeout).
+func expiredHandle() *Error {
+	return Invalidf("Value %s for parameter ReceiptHandle is invalid. Reason: The receipt handle has expired.", HandleMark)
+}
+
+func needsDeduplicationID() *Error {
+	return Invalidf("The queue should either have ContentBasedDeduplication enabled or MessageDeduplicationId provided explicitly")
+}
+
+func fixedType() *Error {
+	return &Error{Code: InvalidAttributeValue, Message: "Invalid value for the parameter FifoQueue. Reason: Modifying queue type is not supported."}
 }
 
 // NoTaskSource is the answer to a SourceArn of a move task that names no queue

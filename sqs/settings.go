@@ -11,6 +11,10 @@ type settings struct {
 	maxSize                            int32 // bytes
 	keyReuse                           int32 // seconds; shown only while there is a key
 	managedSSE                         bool
+	fifo                               bool // never changes
+	contentBased                       bool // FIFO only, as are the next two
+	scopedByGroup                      bool // DeduplicationScope is messageGroup
+	limitedByGroup                     bool // FifoThroughputLimit is perMessageGroupId
 	kmsKey                             string
 	policy                             string
 	redriveText                        string // empty: no RedrivePolicy
@@ -45,12 +49,18 @@ func (s *settings) change(attributes []Attribute) *Error {
 			return err
 		}
 	}
+	if s.limitedByGroup && !s.scopedByGroup {
+		return PerGroupLimitNeedsScope()
+	}
 	return nil
 }
 
 func (s *settings) set(a *Attribute) *Error {
 	if n := s.number(a.Name); n != nil {
 		return setNumber(n, a)
+	}
+	if rule, ok := ruleOf(a.Name); ok && rule.fifo {
+		return s.setFIFO(a)
 	}
 	switch a.Name {
 	case KmsMasterKeyID:
@@ -94,6 +104,30 @@ func setNumber(n *int32, a *Attribute) *Error {
 		return InvalidValue(a.Name)
 	}
 	*n = int32(v)
+	return nil
+}
+
+// setFIFO sets an attribute that only FIFO queues have.
+func (s *settings) setFIFO(a *Attribute) *Error {
+	if err := ValidateAttributeName(a.Name, s.fifo); err != nil {
+		return err
+	}
+	value, err := CanonicalValue(a.Name, a.Value)
+	if err != nil {
+		return err
+	}
+	switch a.Name {
+	case FifoQueue:
+		if value != "true" {
+			return fixedType()
+		}
+	case ContentBasedDeduplication:
+		s.contentBased = value == "true"
+	case DeduplicationScope:
+		s.scopedByGroup = value == "messageGroup"
+	case FifoThroughputLimit:
+		s.limitedByGroup = value == "perMessageGroupId"
+	}
 	return nil
 }
 
@@ -147,6 +181,9 @@ func (s *settings) value(name AttributeName) string {
 	if n := s.number(name); n != nil {
 		return strconv.Itoa(int(*n))
 	}
+	if rule, ok := ruleOf(name); ok && rule.fifo {
+		return s.valueFIFO(name)
+	}
 	switch name {
 	case KmsMasterKeyID:
 		return s.kmsKey
@@ -160,6 +197,29 @@ func (s *settings) value(name AttributeName) string {
 		return strconv.FormatBool(s.managedSSE)
 	}
 	return ""
+}
+
+// valueFIFO is the value of an attribute that only FIFO queues have.
+func (s *settings) valueFIFO(name AttributeName) string {
+	if !s.fifo {
+		return ""
+	}
+	choice := func(second bool) string {
+		rule, _ := ruleOf(name)
+		if second {
+			return rule.choices[1]
+		}
+		return rule.choices[0]
+	}
+	switch name {
+	case ContentBasedDeduplication:
+		return strconv.FormatBool(s.contentBased)
+	case DeduplicationScope:
+		return choice(s.scopedByGroup)
+	case FifoThroughputLimit:
+		return choice(s.limitedByGroup)
+	}
+	return "true" // FifoQueue
 }
 
 // list returns all attributes that are shown, sorted by name.

@@ -14,8 +14,8 @@ const maxSteps = 1000
 // State holds all queues of one raft group. It is not safe for concurrent use;
 // but what its methods say to be reading may go on at the same time.
 type State struct {
-	now             Time // of the latest command
-	window          int  // Rules.InFlightLimit of the latest command; 0 before the first
+	now             Time  // of the latest command
+	rules           Rules // of the latest command; zero before the first
 	lastIncarnation uint64
 	queues          map[QueueKey]*queue
 	directory       []*queue          // the same, by key
@@ -83,7 +83,7 @@ func (s *State) Apply(at Moment, c Command) (Result, []Event, *Error) {
 func (s *State) tick(at *Moment) {
 	s.now = max(s.now, at.Now)
 	at.Now = s.now
-	s.window = at.Rules.InFlightLimit
+	s.rules = at.Rules
 }
 
 // Pulse does what time alone asks for: it frees the names of deleted queues, goes
@@ -97,9 +97,13 @@ func (s *State) Pulse(at Moment) []Event {
 	for len(s.schedule) > 0 && s.schedule[0].pulseAt <= at.Now && left.take() {
 		q := s.schedule[0]
 		full := q.full(at)
-		q.messages.dropExpired(q.cutoff(at.Now), &left)
+		freed := q.dropExpired(at.Now, &left)
+		if q.fifo != nil {
+			q.fifo.dedup.forget(at.Now, at.Rules.DedupWindow, forgottenByPulse)
+			q.fifo.attempts.forget(at.Now)
+		}
 		s.reschedule(q)
-		if full && !q.full(at) {
+		if freed || full && !q.full(at) {
 			events = append(events, Event{Kind: MessagesAvailable, Queue: q.key})
 		}
 	}
@@ -122,16 +126,16 @@ func (s *State) NextPulse() (Time, bool) {
 	return known(t)
 }
 
-// Available counts the messages that a receive at now would find, at most limit;
-// 0 when there is no such queue, or when it has the maximum in flight. A receive
-// finds fewer when there is not room for all of them in flight, or when it moves
+// Available counts the messages that a receive at now would find, at most limit,
+// and of a FIFO queue the groups in place of the messages; 0 when there is no such
+// queue, or when it has the maximum in flight. A receive finds fewer when there is not room for all of them in flight, or when it moves
 // some to a dead-letter queue. It only reads.
 func (s *State) Available(key QueueKey, now Time, limit int) int {
 	q := s.queues[key]
 	if q == nil || q.damaged {
 		return 0
 	}
-	return q.available(now, limit, s.window)
+	return q.available(now, limit, s.rules.InFlightLimit)
 }
 
 // NextAvailable returns the earliest time after now at which a message that is
@@ -141,7 +145,7 @@ func (s *State) NextAvailable(key QueueKey, now Time) (Time, bool) {
 	if q == nil || q.damaged {
 		return 0, false
 	}
-	return known(q.messages.wake(now))
+	return known(q.wake(now))
 }
 
 // WaitTime returns the queue's ReceiveMessageWaitTimeSeconds; false when there
@@ -195,7 +199,11 @@ func (h *schedule) Pop() any {
 
 // expect notes that a message of q, sent at the given time, is to expire.
 func (s *State) expect(q *queue, sentAt Time) {
-	at := sentAt.Add(time.Duration(q.settings.retention) * time.Second)
+	s.due(q, sentAt.Add(time.Duration(q.settings.retention)*time.Second))
+}
+
+// due notes that a pulse has something to do in q at a time.
+func (s *State) due(q *queue, at Time) {
 	switch {
 	case q.pulseAt == 0:
 		q.pulseAt = at
@@ -209,8 +217,14 @@ func (s *State) expect(q *queue, sentAt Time) {
 // reschedule notes exactly when something of q expires.
 func (s *State) reschedule(q *queue) {
 	s.unschedule(q)
-	if oldest := q.messages.oldest(); oldest != never {
+	if oldest := q.oldest(); oldest != never {
 		s.expect(q, oldest)
+	}
+	if q.fifo == nil {
+		return
+	}
+	if at := min(q.fifo.dedup.due(s.now, s.rules.DedupWindow), q.fifo.attempts.due(s.now)); at != never {
+		s.due(q, at)
 	}
 }
 

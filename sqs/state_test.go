@@ -3,6 +3,7 @@ package sqs_test
 import (
 	"bytes"
 	"cmp"
+	"crypto/sha256"
 	"fmt"
 	"slices"
 	"strconv"
@@ -38,6 +39,7 @@ type script struct {
 	at       sqs.Moment
 	bodies   map[uint64]string
 	receipts map[string]sqs.Receipt // by queue and label
+	entries  int                    // sent to FIFO queues
 }
 
 func newScript() *script {
@@ -54,7 +56,7 @@ func key(name string) sqs.QueueKey { return sqs.QueueKey{Account: account, Name:
 // play executes one line of a script: a command of SQS, or one of
 //
 //	advance by=D                     moves the clock
-//	rules inflight=N purge=D delete=D
+//	rules inflight=N purge=D delete=D dedup=D
 //	pulse, damage QUEUE, census, totals, bodies
 //	available QUEUE, next QUEUE      what long polls ask
 //	repeat n=N COMMAND …             shows the last answer
@@ -69,6 +71,7 @@ func (s *script) play(t *testing.T, d *datadriven.TestData) string {
 		d.MaybeScanArgs(t, "inflight", &s.at.Rules.InFlightLimit)
 		s.at.Rules.PurgeWait = duration(t, d, "purge", 0)
 		s.at.Rules.DeleteWait = duration(t, d, "delete", 0)
+		s.at.Rules.DedupWindow = duration(t, d, "dedup", 0)
 		return ""
 	case "pulse":
 		events := s.state.Pulse(s.at)
@@ -220,15 +223,17 @@ func (s *script) messageCommand(t *testing.T, d *datadriven.TestData, q sqs.Queu
 		e := sqs.SendEntry{Size: 1, Delay: duration(t, d, "delay", sqs.QueueDefault)}
 		d.MaybeScanArgs(t, "group", &e.GroupID)
 		d.MaybeScanArgs(t, "size", &e.Size)
+		d.MaybeScanArgs(t, "id", &e.DeduplicationID)
 		c := sqs.SendMessageBatch{Queue: q}
-		for range lines(d) {
-			c.Entries = append(c.Entries, e)
+		for _, line := range lines(d) {
+			c.Entries = append(c.Entries, s.fifoEntry(q, e, line))
 		}
 		return c
 	case "receive":
 		c := sqs.ReceiveMessage{Queue: q, MaxMessages: 10, Short: !d.HasArg("long")}
 		d.MaybeScanArgs(t, "max", &c.MaxMessages)
 		c.VisibilityTimeout = duration(t, d, "timeout", sqs.QueueDefault)
+		d.MaybeScanArgs(t, "attempt", &c.AttemptID)
 		return c
 	case "delete":
 		c := sqs.DeleteMessageBatch{Queue: q}
@@ -246,6 +251,27 @@ func (s *script) messageCommand(t *testing.T, d *datadriven.TestData, q sqs.Queu
 	}
 	t.Fatalf("%s: unknown command %q", d.Pos, d.Cmd)
 	return nil
+}
+
+// fifoEntry is an entry for one line of a send to a FIFO queue: GROUP/BODY or
+// BODY. Its message has a number of its own. Without id=, the deduplication id
+// is the number, and with id=body there is none.
+func (s *script) fifoEntry(q sqs.QueueKey, e sqs.SendEntry, line string) sqs.SendEntry {
+	if !sqs.IsFIFO(q.Name) {
+		return e
+	}
+	if group, body, ok := strings.Cut(line, "/"); ok {
+		e.GroupID, line = group, body
+	}
+	s.entries++
+	e.MessageID = sqs.MessageID{byte(s.entries >> 8), byte(s.entries)}
+	switch e.DeduplicationID {
+	case "":
+		e.DeduplicationID = fmt.Sprint(s.entries)
+	case "body":
+		e.DeduplicationID, e.BodySHA256 = "", sha256.Sum256([]byte(line))
+	}
+	return e
 }
 
 // receipt finds a receipt by its label: the sequence number and the number of
@@ -335,9 +361,17 @@ func (s *script) sent(b *strings.Builder, r sqs.SendMessageBatchResult) {
 			b.WriteString(showError(e.Err))
 			continue
 		}
+		if e.Body == 0 {
+			fmt.Fprintf(b, "duplicate of entry %d, seq=%d\n", int(e.MessageID[0])<<8+int(e.MessageID[1]), e.SequenceNumber)
+			continue
+		}
 		s.at.NextBody = e.Body + 1
 		s.bodies[e.Body] = fmt.Sprintf("m%d", e.Body)
-		fmt.Fprintf(b, "m%d\n", e.Body)
+		fmt.Fprintf(b, "m%d", e.Body)
+		if e.SequenceNumber != 0 {
+			fmt.Fprintf(b, " entry=%d seq=%d", int(e.MessageID[0])<<8+int(e.MessageID[1]), e.SequenceNumber)
+		}
+		b.WriteByte('\n')
 	}
 }
 
@@ -349,6 +383,9 @@ func (s *script) received(b *strings.Builder, q sqs.QueueKey, r sqs.ReceiveMessa
 		label := fmt.Sprintf("%d.%d", m.Receipt.Sequence, m.Receipt.ReceiveNumber)
 		s.receipts[q.Name+"/"+label] = m.Receipt
 		fmt.Fprintf(b, "%s handle=%s count=%d sent=%s first=%s", s.bodies[m.Body], label, m.ReceiveCount, since(m.SentAt), since(m.FirstReceivedAt))
+		if m.SequenceNumber != 0 {
+			fmt.Fprintf(b, " seq=%d", m.SequenceNumber)
+		}
 		if m.DeadLetterSource != (sqs.QueueKey{}) {
 			fmt.Fprintf(b, " from=%s", m.DeadLetterSource.Name)
 		}
@@ -366,8 +403,12 @@ func (s *script) census() string {
 		if c.OldestSentAt != 0 {
 			oldest = since(c.OldestSentAt)
 		}
-		fmt.Fprintf(&b, "%s#%d visible=%d inflight=%d delayed=%d oldest=%s sent=%d bytes=%d received=%d deleted=%d damaged=%t\n",
+		fmt.Fprintf(&b, "%s#%d visible=%d inflight=%d delayed=%d oldest=%s sent=%d bytes=%d received=%d deleted=%d damaged=%t",
 			c.Queue.Name, c.Incarnation, c.Visible, c.InFlight, c.Delayed, oldest, c.Sent, c.SentBytes, c.Received, c.Deleted, c.Damaged)
+		if sqs.IsFIFO(c.Queue.Name) {
+			fmt.Fprintf(&b, " groups-inflight=%d deduplicated=%d", c.GroupsInFlight, c.Deduplicated)
+		}
+		b.WriteByte('\n')
 	}
 	return b.String()
 }

@@ -124,7 +124,11 @@ func (d *decoder) queue(s *State) {
 	if q.incarnation > s.lastIncarnation {
 		d.fail("queue of a later incarnation")
 	}
-	d.messages(&q.messages, s.now, q.lastSequence)
+	if q.empty(); q.fifo != nil {
+		d.fifo(q.fifo, s.now, q.lastSequence)
+	} else {
+		d.messages(&q.messages, s.now, q.lastSequence)
+	}
 	if d.err != nil {
 		return
 	}
@@ -135,7 +139,7 @@ func (d *decoder) queue(s *State) {
 	if q.pulseAt != 0 {
 		heap.Push(&s.schedule, q)
 	}
-	if oldest := q.messages.oldest(); oldest != never {
+	if oldest := q.oldest(); oldest != never {
 		s.expect(q, oldest)
 	}
 }
@@ -146,7 +150,7 @@ func (d *decoder) header() header {
 		*t = d.time()
 	}
 	h.lastSequence = d.number(math.MaxUint64 / 2)
-	for _, n := range []*uint64{&h.counters.Sent, &h.counters.SentBytes, &h.counters.Received, &h.counters.Deleted} {
+	for _, n := range []*uint64{&h.counters.Sent, &h.counters.SentBytes, &h.counters.Received, &h.counters.Deleted, &h.counters.Deduplicated} {
 		*n = d.number(math.MaxUint64)
 	}
 	h.damaged = d.bool()
@@ -166,7 +170,9 @@ func (d *decoder) settings() settings {
 	for _, n := range []*int32{&s.delay, &s.retention, &s.wait, &s.visibility, &s.maxSize, &s.keyReuse} {
 		*n = int32(d.number(math.MaxInt32))
 	}
-	s.managedSSE = d.bool()
+	for _, b := range []*bool{&s.managedSSE, &s.fifo, &s.contentBased, &s.scopedByGroup, &s.limitedByGroup} {
+		*b = d.bool()
+	}
 	s.kmsKey = d.text()
 	s.policy = d.text()
 	if s.redriveText = d.text(); s.redriveText != "" {
@@ -182,11 +188,10 @@ func (d *decoder) settings() settings {
 }
 
 func (d *decoder) messages(m *messages, now Time, lastSequence uint64) {
-	groups := decodeNames(d, func() string { return d.text() }, func(a, b string) bool { return a < b })
-	origins := decodeNames(d, d.origin, func(a, b origin) bool { return a.compare(b) < 0 })
+	names := d.names()
 	var last rank // group and window
 	for n := d.count(); n > 0 && d.err == nil; n-- {
-		group := d.number(uint64(len(groups) - 1))
+		group := d.number(uint64(len(names.groups) - 1))
 		l := d.list(now, lastSequence)
 		if d.err != nil {
 			return
@@ -197,17 +202,33 @@ func (d *decoder) messages(m *messages, now Time, lastSequence uint64) {
 			return
 		}
 		last = r
-		l.group = m.groups.use(groups[group])
+		l.group = m.groups.use(names.groups[group])
 		m.file(m.addList(l))
 	}
-	d.records(m, groups, origins, now, lastSequence)
+	d.records(names, now, lastSequence, func(r record, group string, from origin) {
+		r.group, r.origin = m.groups.use(group), m.origins.use(from)
+		m.settle(m.enter(r), 0, r.visibleAt) // hidden as it was, whatever the time
+	})
 	if d.err == nil && !m.disjoint() {
 		d.fail("two messages of one sequence number")
 	}
 }
 
-// decodeNames reads the names that lists and records refer to by number; the
+// decodedNames are the names that lists and records refer to by number; the
 // first is that of no name.
+type decodedNames struct {
+	groups  []string
+	origins []origin
+}
+
+func (d *decoder) names() decodedNames {
+	return decodedNames{
+		groups:  decodeNames(d, d.text, func(a, b string) bool { return a < b }),
+		origins: decodeNames(d, d.origin, func(a, b origin) bool { return a.compare(b) < 0 }),
+	}
+}
+
+// decodeNames reads names in their order.
 func decodeNames[K comparable](d *decoder, next func() K, less func(a, b K) bool) []K {
 	names := make([]K, 1)
 	for n := d.count(); n > 0 && d.err == nil; n-- {
@@ -244,7 +265,9 @@ func (d *decoder) list(now Time, lastSequence uint64) list {
 	return l
 }
 
-func (d *decoder) records(m *messages, groups []string, origins []origin, now Time, lastSequence uint64) {
+// records reads records in the order of their sequence numbers, each with the
+// names of its group and origin.
+func (d *decoder) records(names decodedNames, now Time, lastSequence uint64, add func(r record, group string, from origin)) {
 	var last record
 	for n := d.count(); n > 0 && d.err == nil; n-- {
 		r := record{
@@ -257,8 +280,8 @@ func (d *decoder) records(m *messages, groups []string, origins []origin, now Ti
 		}
 		r.received = uint32(d.number(math.MaxUint32))
 		r.carried = uint32(d.number(math.MaxUint32))
-		group := d.number(uint64(len(groups) - 1))
-		origin := d.number(uint64(len(origins) - 1))
+		group := d.number(uint64(len(names.groups) - 1))
+		from := d.number(uint64(len(names.origins) - 1))
 		if r.sequence == last.sequence || r.sentAt < 0 || r.sentAt > now {
 			d.fail("record that cannot be")
 		}
@@ -266,9 +289,7 @@ func (d *decoder) records(m *messages, groups []string, origins []origin, now Ti
 			return
 		}
 		last = r
-		r.group = m.groups.use(groups[group])
-		r.origin = m.origins.use(origins[origin])
-		m.settle(m.enter(r), 0, r.visibleAt) // hidden as it was, whatever the time
+		add(r, names.groups[group], names.origins[from])
 	}
 }
 

@@ -13,15 +13,6 @@ func (d *decoder) origin() origin {
 	return o
 }
 
-// fixed reads as many bytes as b has.
-func (d *decoder) fixed(b []byte) {
-	if len(d.data) < len(b) {
-		d.fail("short id")
-		return
-	}
-	d.data = d.data[copy(b, d.data):]
-}
-
 // tasks reads the move tasks of a queue.
 func (d *decoder) tasks(now Time) []moveTask {
 	var tasks []moveTask

@@ -8,13 +8,13 @@ func (s *State) changeMessageVisibilityBatch(at Moment, c ChangeMessageVisibilit
 		return nil, nil, err
 	}
 	r := BatchResult{Errors: make([]*Error, len(c.Entries))}
-	wake, released := q.messages.wake(at.Now), false
+	wake, released := q.wake(at.Now), false
 	for i := range c.Entries {
 		visible, err := q.changeVisibility(at.Now, &c.Entries[i])
 		r.Errors[i] = err
 		released = released || visible
 	}
-	if !released && q.messages.wake(at.Now) >= wake {
+	if !released && q.wake(at.Now) >= wake {
 		return r, nil, nil
 	}
 	return r, []Event{{Kind: MessagesAvailable, Queue: q.key}}, nil
@@ -30,18 +30,27 @@ func (q *queue) changeVisibility(now Time, e *VisibilityEntry) (visible bool, er
 	if e.Receipt.Incarnation != q.incarnation {
 		return false, foreignHandle()
 	}
+	if q.fifo != nil {
+		err = q.changeLive(now, e)
+		return err == nil && e.Timeout == 0, err
+	}
 	m := &q.messages
 	slot, ok := m.record(e.Receipt.Sequence)
 	if !ok || m.records.at(slot).sentAt <= q.cutoff(now) {
 		return false, messageGone()
 	}
-	// AWS counts from the receive of this very handle, in whole seconds.
-	elapsed := now.Sub(e.Receipt.ReceivedAt).Truncate(time.Second)
-	if elapsed+e.Timeout > MaxVisibilityTimeout {
+	if e.beyondLimit(now) {
 		return false, hiddenTooLong(e.Timeout)
 	}
 	visibleAt := now.WindowEnd(e.Timeout)
 	m.lift(slot)
 	m.settle(slot, now, visibleAt)
 	return visibleAt <= now, nil
+}
+
+// beyondLimit reports whether the entry hides the message for too long in all.
+// AWS counts from the receive of this very handle, in whole seconds.
+func (e *VisibilityEntry) beyondLimit(now Time) bool {
+	elapsed := now.Sub(e.Receipt.ReceivedAt).Truncate(time.Second)
+	return elapsed+e.Timeout > MaxVisibilityTimeout
 }

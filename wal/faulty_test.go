@@ -2,6 +2,7 @@ package wal
 
 import (
 	"errors"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -16,13 +17,13 @@ type faultyFiles struct {
 	calls int // that still succeed; negative: all
 	count int // made so far
 	// undo holds, by directory, what takes back changes of names in it that
-	// were not synced.
-	undo  map[string][]func() error
+	// were not synced; it is given the path that the directory has then.
+	undo  map[string][]func(dir string) error
 	files []*faultyFile
 }
 
 func newFaultyFiles(calls int) *faultyFiles {
-	return &faultyFiles{calls: calls, undo: map[string][]func() error{}}
+	return &faultyFiles{calls: calls, undo: map[string][]func(dir string) error{}}
 }
 
 // next counts a call.
@@ -34,9 +35,13 @@ func (f *faultyFiles) next() error {
 	return nil
 }
 
-func (f *faultyFiles) change(path string, undo func() error) {
+func (f *faultyFiles) change(path string, undo func(dir string) error) {
 	dir := filepath.Dir(path)
 	f.undo[dir] = append(f.undo[dir], undo)
+}
+
+func (f *faultyFiles) made(path string) {
+	f.change(path, func(dir string) error { return os.RemoveAll(filepath.Join(dir, filepath.Base(path))) })
 }
 
 func (f *faultyFiles) create(path string) (file, error) {
@@ -47,17 +52,17 @@ func (f *faultyFiles) create(path string) (file, error) {
 	if err != nil {
 		return nil, err
 	}
-	f.change(path, func() error { return os.RemoveAll(path) })
-	made := &faultyFile{files: f, File: inner}
-	f.files = append(f.files, made)
-	return made, nil
+	f.made(path)
+	file := &faultyFile{files: f, File: inner}
+	f.files = append(f.files, file)
+	return file, nil
 }
 
 func (f *faultyFiles) mkdir(path string) error {
 	if err := f.next(); err != nil {
 		return err
 	}
-	f.change(path, func() error { return os.RemoveAll(path) })
+	f.made(path)
 	return f.osFiles.mkdir(path)
 }
 
@@ -65,7 +70,13 @@ func (f *faultyFiles) rename(from, to string) error {
 	if err := f.next(); err != nil {
 		return err
 	}
-	f.change(to, func() error { return os.Rename(to, from) })
+	f.change(to, func(dir string) error {
+		return os.Rename(filepath.Join(dir, filepath.Base(to)), filepath.Join(dir, filepath.Base(from)))
+	})
+	if inside, found := f.undo[from]; found { // a directory
+		delete(f.undo, from)
+		f.undo[to] = inside
+	}
 	return f.osFiles.rename(from, to)
 }
 
@@ -102,9 +113,10 @@ func (f *faultyFiles) cut() error {
 		}
 		errs = append(errs, file.File.Close())
 	}
-	for _, undo := range f.undo {
-		for _, takeBack := range slices.Backward(undo) {
-			if err := takeBack(); err != nil && !errors.Is(err, os.ErrNotExist) {
+	inner := func(a, b string) int { return len(b) - len(a) } // before the directory around them
+	for _, dir := range slices.SortedFunc(maps.Keys(f.undo), inner) {
+		for _, takeBack := range slices.Backward(f.undo[dir]) {
+			if err := takeBack(dir); err != nil && !errors.Is(err, os.ErrNotExist) {
 				errs = append(errs, err)
 			}
 		}

@@ -110,6 +110,9 @@ func TestStableIsTheNodeLock(t *testing.T) {
 // A damaged file is refused without a panic, or read as it was written; what
 // bbolt does not look at does not matter.
 func TestDamagedStableStore(t *testing.T) {
+	if underRace {
+		t.Skip("bbolt reads beyond the end of its map, and the race detector dies of that")
+	}
 	path := filepath.Join(t.TempDir(), "stable.db")
 	s := openStable(t, path)
 	for term := uint64(1); term < 9; term++ {
@@ -140,7 +143,7 @@ func TestDamagedStableStore(t *testing.T) {
 	for size := 512; size < len(whole); size += 2048 {
 		check(fmt.Sprintf("%d of %d bytes", size, len(whole)), whole[:size])
 	}
-	for at := bytes.IndexByte(whole, 1); at < len(whole); at += 61 {
+	for at := 3; at < len(whole); at += 61 {
 		damaged := bytes.Clone(whole)
 		damaged[at] ^= 0x55
 		check(fmt.Sprintf("byte %d", at), damaged)

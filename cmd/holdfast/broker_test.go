@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"runtime/debug"
 	"testing"
 	"time"
 
@@ -98,4 +99,30 @@ type stuckWriter chan struct{}
 func (w stuckWriter) Write(p []byte) (int, error) {
 	<-w
 	return len(p), nil
+}
+
+func TestLimitHeap(t *testing.T) {
+	before := debug.SetMemoryLimit(-1)
+	defer debug.SetMemoryLimit(before)
+	t.Setenv("GOMEMLIMIT", "")
+	if err := limitHeap(2 << 30); err != nil {
+		t.Fatal(err)
+	}
+	if got := debug.SetMemoryLimit(-1); got != 3<<30 {
+		t.Errorf("got limit %d, want %d", got, 3<<30)
+	}
+	if err := limitHeap(0); err != nil {
+		t.Fatal(err)
+	}
+	if got := debug.SetMemoryLimit(-1); got == 3<<30 || got >= before {
+		t.Errorf("without --memory: got limit %d, want one of this machine", got)
+	}
+	t.Setenv("GOMEMLIMIT", "1GiB")
+	debug.SetMemoryLimit(before)
+	if err := limitHeap(2 << 30); err != nil {
+		t.Fatal(err)
+	}
+	if got := debug.SetMemoryLimit(-1); got != before {
+		t.Errorf("with GOMEMLIMIT: got limit %d, want %d as before", got, before)
+	}
 }

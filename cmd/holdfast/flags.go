@@ -44,8 +44,9 @@ type serveFlags struct {
 	DeleteWait    time.Duration `group:"settings" default:"0s" placeholder:"D" help:"Time before the name of a deleted queue is free; AWS: 60s (${default})."`
 	InflightLimit int           `group:"settings" default:"120000" placeholder:"N" help:"Messages in flight per queue (${default})."`
 
-	TestMode            bool   `group:"test" help:"Allow the flags that only tests need."`
-	TestSnapshotEntries uint64 `group:"test" default:"0" placeholder:"N" help:"Snapshot after every N log entries."`
+	TestMode            bool          `group:"test" help:"Allow the flags that only tests need."`
+	TestDedupWindow     time.Duration `group:"test" default:"5m" placeholder:"D" help:"Seeds how long deduplication ids are known; AWS: 5m."`
+	TestSnapshotEntries uint64        `group:"test" default:"0" placeholder:"N" help:"Snapshot after every N log entries."`
 }
 
 var nodeForm = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
@@ -77,14 +78,18 @@ func (f *serveFlags) Validate() error {
 func (f *serveFlags) seed() (raftfsm.Settings, error) {
 	seed := raftfsm.DefaultSettings()
 	seed.TestMode = f.TestMode
-	for _, setting := range []raftfsm.NamedSetting{
+	settings := []raftfsm.NamedSetting{
 		{Name: "account", Value: f.Account},
 		{Name: "region", Value: f.Region},
 		{Name: "public-url", Value: f.PublicURL},
 		{Name: "purge-wait", Value: f.PurgeWait.String()},
 		{Name: "delete-wait", Value: f.DeleteWait.String()},
 		{Name: "inflight-limit", Value: strconv.Itoa(f.InflightLimit)},
-	} {
+	}
+	if f.TestDedupWindow != seed.Rules.DedupWindow {
+		settings = append(settings, raftfsm.NamedSetting{Name: "test-dedup-window", Value: f.TestDedupWindow.String()})
+	}
+	for _, setting := range settings {
 		if err := seed.Set(setting.Name, setting.Value); err != nil {
 			return seed, err
 		}

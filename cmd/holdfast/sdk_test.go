@@ -30,6 +30,7 @@ func TestSDK(t *testing.T) {
 		"paging":     testPaging,
 		"purge":      testPurge,
 		"errors":     testErrors,
+		"fifo":       testFIFO,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, s) })
 	}

@@ -25,6 +25,9 @@ func (c *serveCommand) Run(out *console, parsed *kong.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := limitHeap(c.Memory); err != nil {
+		return err
+	}
 	b, err := startBroker(out.ctx, &c.serveFlags, logger)
 	if errors.Is(err, context.Canceled) {
 		return nil // told to stop before it had begun

@@ -158,6 +158,10 @@ var queueMetrics = []queueMetric{
 		func(q *queueReading) float64 { return float64(q.InFlight) }),
 	queueMetricOf("approximate_number_of_messages_delayed", "Messages whose delay is not over.", prometheus.GaugeValue,
 		func(q *queueReading) float64 { return float64(q.Delayed) }),
+	queueMetricOf("number_of_deduplicated_sent_messages_total", "Sends to a FIFO queue that were duplicates.", prometheus.CounterValue,
+		func(q *queueReading) float64 { return float64(q.Deduplicated) }),
+	queueMetricOf("approximate_number_of_groups_with_inflight_messages", "Groups of a FIFO queue with messages in flight.", prometheus.GaugeValue,
+		func(q *queueReading) float64 { return float64(q.GroupsInFlight) }),
 	queueMetricOf("approximate_age_of_oldest_message_seconds", "Age of the oldest message.", prometheus.GaugeValue,
 		func(q *queueReading) float64 { return q.age.Seconds() }),
 }
@@ -223,6 +227,8 @@ func capQueues(readings []queueReading, limit int) []queueReading {
 		sum.Visible += q.Visible
 		sum.InFlight += q.InFlight
 		sum.Delayed += q.Delayed
+		sum.Deduplicated += q.Deduplicated
+		sum.GroupsInFlight += q.GroupsInFlight
 		sum.emptyReceives += q.emptyReceives
 		sum.age = max(sum.age, q.age)
 	}

@@ -115,6 +115,38 @@ func TestQueues(t *testing.T) {
 				s.refused("SetQueueAttributes", in{"QueueUrl": q, "Attributes": pairs("FifoQueue", value)}, unknownAttribute("FifoQueue"))
 			}
 		}},
+		{id: "Q2", title: "the attributes of a new FIFO queue", play: func(s *scene) {
+			q := s.fifo()
+			names := append(slices.Clone(plainAttributes), "ContentBasedDeduplication", "DeduplicationScope", "FifoQueue", "FifoThroughputLimit")
+			slices.Sort(names)
+			if got := sortedKeys(s.attributes(q)); !slices.Equal(got, names) {
+				s.Errorf("got %v, want %v", got, names)
+			}
+			s.hasAttributes(q, "ContentBasedDeduplication", "false", "DeduplicationScope", "queue", "FifoQueue", "true", "FifoThroughputLimit", "perQueue")
+		}},
+		{id: "Q14b", title: "FifoQueue set on a FIFO queue", play: func(s *scene) {
+			q := s.fifo()
+			s.set(q, "FifoQueue", "true")
+			s.refused("SetQueueAttributes", in{"QueueUrl": q, "Attributes": pairs("FifoQueue", "false")}, fails("InvalidAttributeValue",
+				"Invalid value for the parameter FifoQueue. Reason: Modifying queue type is not supported."))
+			s.refused("CreateQueue", createMembers(queueName(q), "FifoQueue", "true", "ContentBasedDeduplication", "true"), exists("ContentBasedDeduplication"))
+			s.set(q, "ContentBasedDeduplication", "true", "DeduplicationScope", "messageGroup", "FifoThroughputLimit", "perMessageGroupId")
+			s.hasAttributes(q, "ContentBasedDeduplication", "true", "DeduplicationScope", "messageGroup", "FifoThroughputLimit", "perMessageGroupId")
+			s.refused("SetQueueAttributes", in{"QueueUrl": q, "Attributes": pairs("DeduplicationScope", "queue")}, fails("InvalidAttributeValue"))
+			for _, name := range []string{"ContentBasedDeduplication", "DeduplicationScope", "FifoThroughputLimit"} {
+				s.refused("SetQueueAttributes", in{"QueueUrl": q, "Attributes": pairs(name, "x")}, fails("InvalidAttributeValue"))
+			}
+		}},
+		{id: "Q26b", title: "dead-letter queues of the other type", play: func(s *scene) {
+			q, fifo := s.queue(), s.fifo()
+			s.refused("SetQueueAttributes", in{"QueueUrl": q, "Attributes": pairs("RedrivePolicy", redrive(s.arn(fifo), "1"))}, fails(invalidValue))
+			s.refused("SetQueueAttributes", in{"QueueUrl": fifo, "Attributes": pairs("RedrivePolicy", redrive(s.arn(q), "1"))}, fails(invalidValue))
+		}},
+		{id: "Q37", title: "booleans in any letter case", play: func(s *scene) {
+			q := s.create(s.name()+".fifo", "FifoQueue", "True", "ContentBasedDeduplication", "TRUE")
+			s.hasAttributes(q, "FifoQueue", "true", "ContentBasedDeduplication", "true")
+			s.create(queueName(q), "FifoQueue", "true", "ContentBasedDeduplication", "true")
+		}},
 		{id: "Q15", title: "a slash in a name", play: func(s *scene) {
 			for _, name := range []string{"a/b", "a b", "a.b", "ä", "a\n", "../a", "a.fifo.fifo", ".fifo"} {
 				s.refused("CreateQueue", createMembers(name), badName)
@@ -240,22 +272,7 @@ func TestQueues(t *testing.T) {
 			s.refused("PurgeQueue", in{"QueueUrl": q}, fails("AWS.SimpleQueueService.PurgeQueueInProgress",
 				"Only one PurgeQueue operation on "+queueName(q)+" is allowed every 60 seconds."))
 		}},
-		{id: "Q36", title: "a purge takes visible, hidden and delayed messages", play: func(s *scene) {
-			q := s.queue()
-			s.send(q, "in flight")
-			h := handle(s.one(q, in{"VisibilityTimeout": 1}))
-			s.send(q, "delayed", in{"DelaySeconds": 2})
-			s.send(q, "visible")
-			s.counts(q, "1", "1", "1")
-			s.ok("PurgeQueue", in{"QueueUrl": q})
-			s.counts(q, "0", "0", "0")
-			s.none(q, in{"WaitTimeSeconds": 3})
-			s.delete(q, h)
-			s.refused("ChangeMessageVisibility", in{"QueueUrl": q, "ReceiptHandle": h, "VisibilityTimeout": 9}, fails(invalidValue,
-				"Value "+h+" for parameter ReceiptHandle is invalid. Reason: Message does not exist or is not available for visibility timeout change."))
-			s.send(q, "new")
-			s.bodies(s.receive(q), "new")
-		}},
+		{id: "Q36", title: "a purge takes visible, hidden and delayed messages", play: purge},
 		{id: "Q37", title: "booleans in any case", play: func(s *scene) {
 			s.hasAttributes(s.queue("SqsManagedSseEnabled", "False"), "SqsManagedSseEnabled", "false")
 			s.hasAttributes(s.queue("SqsManagedSseEnabled", "TRUE"), "SqsManagedSseEnabled", "true")
@@ -276,6 +293,29 @@ func atoi(s *scene, text string) int64 {
 		s.Errorf("%q is no decimal number", text)
 	}
 	return n
+}
+
+// purge plays the case twice: with long times for the counts, with short ones
+// to see that nothing comes back.
+func purge(s *scene) {
+	for _, seconds := range []int{300, 1} {
+		q := s.queue()
+		s.send(q, "in flight")
+		h := handle(s.one(q, in{"VisibilityTimeout": seconds}))
+		s.send(q, "delayed", in{"DelaySeconds": seconds})
+		s.send(q, "visible")
+		if seconds > 1 {
+			s.counts(q, "1", "1", "1")
+		}
+		s.ok("PurgeQueue", in{"QueueUrl": q})
+		s.counts(q, "0", "0", "0")
+		s.none(q, waitTwo)
+		s.delete(q, h)
+		s.refused("ChangeMessageVisibility", in{"QueueUrl": q, "ReceiptHandle": h, "VisibilityTimeout": 9}, fails(invalidValue,
+			"Value "+h+" for parameter ReceiptHandle is invalid. Reason: Message does not exist or is not available for visibility timeout change."))
+		s.send(q, "new")
+		s.bodies(s.receive(q), "new")
+	}
 }
 
 func attributeRanges(s *scene) {

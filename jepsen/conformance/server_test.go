@@ -24,6 +24,7 @@ const (
 	defaults setting = iota // or HOLDFAST_ENDPOINT
 	strict                  // names wait after a delete, few messages may be in flight, a trusted proxy in front
 	public                  // queue URLs have a public host
+	quick                   // deduplication ids are known for three seconds
 )
 
 const publicURL = "https://queues.example.com"
@@ -32,6 +33,7 @@ var settingFlags = map[setting][]string{
 	defaults: {"--region", "eu-west-1"},
 	strict:   {"--delete-wait", "60s", "--inflight-limit", "5", "--trusted-proxy", "127.0.0.0/8"},
 	public:   {"--public-url", publicURL},
+	quick:    {"--test-mode", "--test-dedup-window", "3s"},
 }
 
 // brokers starts each setting once, when the first case asks for it. What went
@@ -135,5 +137,22 @@ func buildBroker() (string, error) {
 	if output, err := build.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build the broker: %w\n%s", err, output)
 	}
-	return binary, nil
+	return binary, lookAtSources()
+}
+
+// lookAtSources opens the folders that the broker is built from. go test
+// remembers what a test opened and plays it again when that has changed; what a
+// compiler read that the test ran it does not see.
+func lookAtSources() error {
+	const form = "{{with .Module}}{{if .Main}}{{$.Dir}}{{end}}{{end}}"
+	folders, err := exec.Command("go", "list", "-deps", "-f", form, "../../cmd/holdfast").Output()
+	if err != nil {
+		return fmt.Errorf("list the sources of the broker: %w", err)
+	}
+	for folder := range strings.FieldsSeq(string(folders)) {
+		if _, err := os.ReadDir(folder); err != nil {
+			return fmt.Errorf("look at the sources of the broker: %w", err)
+		}
+	}
+	return nil
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -24,10 +26,14 @@ func TestTraps(t *testing.T) {
 		{id: "T21", title: "the end of a timeout and of a delay wake a parked poll", play: func(s *scene) {
 			q := s.queue()
 			s.send(q, "x")
-			s.one(q, in{"VisibilityTimeout": 2})
-			s.took(func() { s.one(q, waitLong) }, 1500*time.Millisecond, 10*time.Second)
-			s.send(q, "y", in{"DelaySeconds": 2})
-			s.took(func() { s.bodies(s.receive(q, waitLong), "y") }, 1500*time.Millisecond, 10*time.Second)
+			s.took(func() {
+				s.one(q, in{"VisibilityTimeout": 2})
+				s.one(q, waitLong)
+			}, 2*time.Second, early)
+			s.took(func() {
+				s.send(q, "y", in{"DelaySeconds": 2})
+				s.bodies(s.receive(q, waitLong), "y")
+			}, 2*time.Second, early)
 		}},
 		{id: "T21b", title: "a send and a release wake a parked poll", play: func(s *scene) {
 			q := s.queue()
@@ -188,21 +194,19 @@ func TestTraps(t *testing.T) {
 			}()
 			time.Sleep(500 * time.Millisecond) // let it park; if it did not, the answer is the same
 			s.ok("DeleteQueue", in{"QueueUrl": q})
-			s.took(func() { s.failed("ReceiveMessage", <-ended, queueMissing) }, 0, 10*time.Second)
+			s.took(func() { s.failed("ReceiveMessage", <-ended, queueMissing) }, 0, early)
 		}},
 		{id: "one-poller", title: "one message wakes one poller", play: func(s *scene) {
 			q := s.queue()
-			bodies := make(chan int, 4)
+			var polls sync.WaitGroup
+			var received atomic.Int32
 			for range 4 {
-				go func() { bodies <- len(s.receive(q, in{"WaitTimeSeconds": 3})) }()
+				polls.Go(func() { received.Add(int32(len(s.receive(q, in{"WaitTimeSeconds": 3})))) })
 			}
 			s.send(q, "x")
-			total := 0
-			for range 4 {
-				total += <-bodies
-			}
-			if total != 1 {
-				s.Errorf("got %d messages, want 1", total)
+			polls.Wait()
+			if got := received.Load(); got != 1 {
+				s.Errorf("got %d messages, want 1", got)
 			}
 			s.counts(q, "0", "1", "0")
 		}},
@@ -216,7 +220,7 @@ func TestTraps(t *testing.T) {
 			}
 			s.refused("ReceiveMessage", in{"QueueUrl": q}, fails("OverLimit"))
 			s.refused("ReceiveMessage", in{"QueueUrl": q, "WaitTimeSeconds": 0}, fails("OverLimit"))
-			s.took(func() { s.none(q, in{"WaitTimeSeconds": 1}) }, 900*time.Millisecond, 6*time.Second)
+			s.took(func() { s.none(q, in{"WaitTimeSeconds": 1}) }, 900*time.Millisecond, early)
 			s.counts(q, "2", "5", "0")
 		}},
 		{id: "remade", title: "a handle of a queue that was made anew", play: func(s *scene) {

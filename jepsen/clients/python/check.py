@@ -145,7 +145,7 @@ def polls():
     check("woken poll", sqs.receive_message(QueueUrl=url, WaitTimeSeconds=20)["Messages"][0]["Body"], "late")
     expect("woken early", time.monotonic() - start < 10)
     timer.join()
-    sqs.send_message(QueueUrl=url, MessageBody="delayed", DelaySeconds=1)
+    sqs.send_message(QueueUrl=url, MessageBody="delayed", DelaySeconds=3)
     expect("delayed", "Messages" not in sqs.receive_message(QueueUrl=url))
     check("after the delay", sqs.receive_message(QueueUrl=url, WaitTimeSeconds=20)["Messages"][0]["Body"], "delayed")
 
