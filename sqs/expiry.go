@@ -34,10 +34,12 @@ func (q *queue) oldest() Time {
 }
 
 // advance does what time alone has brought about until now, as far as the steps
-// go. What it reports is that of dropExpired.
+// go. It reports whether this may have made something available in a FIFO queue.
 func (q *queue) advance(now Time, left *steps) (freed bool) {
 	if q.fifo != nil {
-		return q.dropExpired(now, left)
+		before := q.fifo.records.used
+		q.fifo.dropExpired(q.cutoff(now), left)
+		return q.fifo.records.used < before
 	}
 	q.messages.advance(now, q.cutoff(now), left)
 	return false

@@ -18,7 +18,7 @@ type turn struct {
 	count int
 }
 
-// turnsPerSecond is how many turns a fast task takes. More would cost more
+// turnsPerSecond is how many turns a task takes at most. More would cost more
 // entries in the log, fewer would move messages in bursts.
 const turnsPerSecond = 20
 
@@ -36,7 +36,7 @@ func newPace(now Time, rate int) pace {
 }
 
 // batch is the least that a turn is taken for.
-func (p *pace) batch() int { return max(1, p.rate/turnsPerSecond) }
+func (p *pace) batch() int { return (p.rate + turnsPerSecond - 1) / turnsPerSecond }
 
 // most is what may be moved in any second.
 func (p *pace) most() int { return p.rate + p.rate/10 }
