@@ -162,7 +162,7 @@ func (g *group) follow(ctx context.Context) {
 		case leads := <-g.raft.LeaderCh():
 			g.leading.Store(false)
 			g.changes.Add(1)
-			g.log.Warn("leader changed", "leads", leads)
+			g.log.Info("leader changed", "leads", leads)
 			if leads && g.raft.Barrier(g.timeout).Error() == nil {
 				g.leading.Store(true)
 			}

@@ -144,11 +144,13 @@ func TestRaftLogger(t *testing.T) {
 	var out bytes.Buffer
 	logger := newRaftLogger(slog.New(slog.NewTextHandler(&out, nil)))
 	logger.Info("entering follower state", "leader-address", "x")
-	logger.Named("snapshot").Warn("heartbeat timeout reached", "last-leader-id", "n2", "lonely")
+	const election = "heartbeat timeout reached, starting election"
+	logger.Warn(election, "last-leader-addr", raft.ServerAddress(""), "last-leader-id", raft.ServerID(""))
+	logger.Named("snapshot").Warn(election, "last-leader-id", raft.ServerID("n2"), "lonely")
 	if got := strings.Count(out.String(), "\n"); got != 1 {
 		t.Errorf("got %d lines, want the warning alone:\n%s", got, out.String())
 	}
-	for _, want := range []string{"level=WARN", `msg="raft reports"`, `text="heartbeat timeout reached"`, "last_leader_id=n2"} {
+	for _, want := range []string{"level=WARN", `msg="raft reports"`, `text="` + election + `"`, "last_leader_id=n2"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("%s is missing in %s", want, out.String())
 		}

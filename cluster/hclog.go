@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/hashicorp/go-hclog"
+	"github.com/hashicorp/raft"
 )
 
 // newRaftLogger is a logger for raft that writes to l: warnings and errors as
@@ -17,9 +18,9 @@ func newRaftLogger(l *slog.Logger) hclog.Logger {
 	if l.Enabled(context.Background(), slog.LevelDebug) {
 		level = hclog.Debug
 	}
-	raft := hclog.NewInterceptLogger(&hclog.LoggerOptions{Name: "raft", Level: level, Output: io.Discard})
-	raft.RegisterSink(raftSink{l})
-	return raft
+	logger := hclog.NewInterceptLogger(&hclog.LoggerOptions{Name: "raft", Level: level, Output: io.Discard})
+	logger.RegisterSink(raftSink{l})
+	return logger
 }
 
 // raftSink gets every message that raft logs.
@@ -28,10 +29,11 @@ type raftSink struct{ log *slog.Logger }
 // Accept implements hclog.SinkAdapter.
 func (s raftSink) Accept(name string, level hclog.Level, text string, args ...any) {
 	to := slog.LevelDebug
-	switch level {
-	case hclog.Warn:
+	switch {
+	case isFirstElection(text, args):
+	case level == hclog.Warn:
 		to = slog.LevelWarn
-	case hclog.Error:
+	case level == hclog.Error:
 		to = slog.LevelError
 	}
 	if !s.log.Enabled(context.Background(), to) {
@@ -43,4 +45,18 @@ func (s raftSink) Accept(name string, level hclog.Level, text string, args ...an
 		attrs = append(attrs, slog.Any(strings.ReplaceAll(key, "-", "_"), args[i+1]))
 	}
 	s.log.LogAttrs(context.Background(), to, "raft reports", attrs...)
+}
+
+// isFirstElection reports whether raft warns that it found no leader though it
+// never knew one: so begins every start of a node that is alone.
+func isFirstElection(text string, args []any) bool {
+	if text != "heartbeat timeout reached, starting election" {
+		return false
+	}
+	for i := 0; i+1 < len(args); i += 2 {
+		if id, ok := args[i+1].(raft.ServerID); ok && args[i] == "last-leader-id" {
+			return id == ""
+		}
+	}
+	return false
 }

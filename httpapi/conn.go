@@ -4,6 +4,7 @@ import (
 	"net"
 	"sync"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -100,6 +101,43 @@ type conn struct {
 	connections *connections
 	raw         syscall.RawConn // nil if there is no socket
 	alive       func() bool     // isAlive, made once
+	reads       deadline
+	writes      deadline
+}
+
+// SetDeadline implements net.Conn. What holds of deadline holds here.
+func (c *conn) SetDeadline(t time.Time) error {
+	c.reads.want(t)
+	c.writes.want(t)
+	return nil
+}
+
+// SetReadDeadline implements net.Conn, as SetDeadline does.
+func (c *conn) SetReadDeadline(t time.Time) error {
+	c.reads.want(t)
+	return nil
+}
+
+// SetWriteDeadline implements net.Conn, as SetDeadline does.
+func (c *conn) SetWriteDeadline(t time.Time) error {
+	c.writes.want(t)
+	return nil
+}
+
+// Read implements net.Conn.
+func (c *conn) Read(b []byte) (int, error) {
+	if err := c.reads.apply(c.Conn.SetReadDeadline); err != nil {
+		return 0, err
+	}
+	return c.Conn.Read(b)
+}
+
+// Write implements net.Conn.
+func (c *conn) Write(b []byte) (int, error) {
+	if err := c.writes.apply(c.Conn.SetWriteDeadline); err != nil {
+		return 0, err
+	}
+	return c.Conn.Write(b)
 }
 
 // Close implements net.Conn.

@@ -82,6 +82,9 @@ func (r *request) baseURL() string {
 		return strings.TrimRight(r.settings.PublicURL, "/")
 	}
 	scheme, host := "http", string(r.http.Request.Header.Host())
+	if !isHost(host) { // HTTP/1.0 may send none
+		host = r.http.LocalAddr().String()
+	}
 	if r.http.IsTLS() {
 		scheme = "https"
 	}

@@ -87,6 +87,23 @@ func TestMintedURL(t *testing.T) {
 	}
 }
 
+// TestMintedURLWithoutHost has requests that do not say where they were sent to:
+// the queue URL is then where they arrived.
+func TestMintedURLWithoutHost(t *testing.T) {
+	e := serve(t, newStateBroker(), httpapi.Config{})
+	for _, head := range []string{
+		" HTTP/1.0\r\n",
+		" HTTP/1.1\r\nHost: a@b\r\n",
+		" HTTP/1.1\r\nHost: <a>\"b\r\n",
+		" HTTP/1.1\r\nHost: \xff\xfe\r\n",
+	} {
+		want := "<QueueUrl>http://" + e.addr + "/000000000000/q</QueueUrl>"
+		if r := e.raw("GET /?Action=CreateQueue&QueueName=q" + head + "\r\n"); !strings.Contains(r.body, want) {
+			t.Errorf("%q: got %d %s, want %s", head, r.status, r.body, want)
+		}
+	}
+}
+
 func TestAccounts(t *testing.T) {
 	broker := newStateBroker()
 	e := serve(t, broker, httpapi.Config{})

@@ -58,6 +58,8 @@ var (
 	targetPrefix    = []byte("AmazonSQS.")
 	jsonMediaPrefix = []byte("application/x-amz-json-")
 	formMedia       = []byte("application/x-www-form-urlencoded")
+
+	identityEncoding = []byte("identity")
 )
 
 // begin starts a request with what every answer needs.
@@ -79,12 +81,18 @@ func (r *request) begin(ctx *fasthttp.RequestCtx) {
 func (r *request) isJSON() bool {
 	h := &r.http.Request.Header
 	return h.IsPost() && len(h.PeekCanonical(headerTarget)) > 0 ||
-		bytes.HasPrefix(h.PeekCanonical(headerContentType), jsonMediaPrefix)
+		isMedia(h.PeekCanonical(headerContentType), jsonMediaPrefix)
+}
+
+// isMedia reports whether a Content-Type begins with that media type, in any
+// case (RFC 9110, section 8.3.1).
+func isMedia(contentType, media []byte) bool {
+	return len(contentType) >= len(media) && bytes.EqualFold(contentType[:len(media)], media)
 }
 
 // serve finds the action, reads the request, and carries it out.
 func (r *request) serve() error {
-	if encoding := r.http.Request.Header.PeekCanonical(headerContentEncoding); len(encoding) > 0 && string(encoding) != "identity" {
+	if encoding := r.http.Request.Header.PeekCanonical(headerContentEncoding); len(encoding) > 0 && !bytes.EqualFold(encoding, identityEncoding) {
 		return &sqs.Error{Code: codeUnsupportedMedia, Message: "Content-Encoding is not supported."}
 	}
 	var err error
@@ -122,7 +130,7 @@ func (r *request) readQuery() error {
 	if err := r.form.Add(r.http.URI().QueryString()); err != nil {
 		return malformed(err)
 	}
-	if media := r.http.Request.Header.PeekCanonical(headerContentType); r.http.IsPost() && (len(media) == 0 || bytes.HasPrefix(media, formMedia)) {
+	if media := r.http.Request.Header.PeekCanonical(headerContentType); r.http.IsPost() && (len(media) == 0 || isMedia(media, formMedia)) {
 		if err := r.form.Add(r.http.PostBody()); err != nil {
 			return malformed(err)
 		}

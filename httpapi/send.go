@@ -123,9 +123,12 @@ func (m *message) validateSystem() *sqs.Error {
 	return nil
 }
 
-// validate checks the message of a SendMessage, in the order of the API's
-// parameters.
+// validate checks the message of a SendMessage: what is required first, then
+// in the order of the API's parameters.
 func (m *message) validate(fifo bool) *sqs.Error {
+	if len(m.content.Body) == 0 {
+		return sqs.MissingParameterError("MessageBody")
+	}
 	if m.delayed {
 		if err := sqs.ValidateDelay(m.delay, fifo); err != nil {
 			return err
@@ -154,6 +157,9 @@ func (m *message) validate(fifo bool) *sqs.Error {
 // validateEntry is validate for an entry of a batch, for which AWS has other
 // texts.
 func (m *message) validateEntry(fifo bool) *sqs.Error {
+	if len(m.content.Body) == 0 {
+		return sqs.MissingParameterError("MessageBody")
+	}
 	if m.delayed {
 		if err := sqs.ValidateDelay(m.delay, false); err != nil {
 			return err

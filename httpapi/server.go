@@ -298,6 +298,8 @@ func (s *Server) newCommonHeaders(second sqs.Time, h *fasthttp.ResponseHeader) *
 	if err := c.header.Read(bufio.NewReader(strings.NewReader(text))); err != nil {
 		panic("httpapi: read common headers: " + err.Error())
 	}
+	c.header.SetProtocol(nil) // or every status line would say "OK"
+	c.header.SetStatusMessage(nil)
 	if s.config.NodeName != "" {
 		c.header.Set("x-holdfast-node", s.config.NodeName)
 	}

@@ -1,11 +1,14 @@
 package httpapi_test
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/base64"
 	"fmt"
+	"io"
 	"net"
+	"net/http"
 	"regexp"
 	"slices"
 	"strconv"
@@ -105,6 +108,67 @@ func (e *endpoint) json(action, body string, headers ...string) response {
 func (e *endpoint) query(body string, headers ...string) response {
 	e.t.Helper()
 	return e.do("POST", "/", []byte(body), append([]string{"Content-Type", "application/x-www-form-urlencoded"}, headers...)...)
+}
+
+// raw sends bytes on a connection of their own and returns the answer.
+func (e *endpoint) raw(text string) response {
+	e.t.Helper()
+	conn := e.dial(false)
+	defer conn.Close()
+	if _, err := conn.Write([]byte(text)); err != nil {
+		e.t.Fatal(err)
+	}
+	resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	return response{resp.StatusCode, map[string]string{"status line": resp.Status}, string(body)}
+}
+
+// TestStatusLine looks at the words after the status, which people read.
+func TestStatusLine(t *testing.T) {
+	e := serve(t, newStateBroker(), httpapi.Config{MaxBody: 1000})
+	for request, want := range map[string]string{
+		"GET /health HTTP/1.1\r\nHost: x\r\n\r\n":                            "200 OK",
+		"GET / HTTP/1.1\r\nHost: x\r\n\r\n":                                  "404 Not Found",
+		"GET /?Action=None HTTP/1.1\r\nHost: x\r\n\r\n":                      "400 Bad Request",
+		"GET / HTTP/1.1\r\n\r\n":                                             "400 Bad Request",
+		"GET / HTTP/1.1\r\nHost: x\r\nX: " + strings.Repeat("x", 10_000):     "431 Request Header Fields Too Large",
+		"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1001\r\n\r\n":         "413 Request Entity Too Large",
+		"GET / HTTP/1.1\r\nHost: x\r\nContent-Encoding: gzip\r\n\r\n":        "415 Unsupported Media Type",
+		"GET /?Action=ListQueues HTTP/1.0\r\n\r\n":                           "200 OK",
+		"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: gzip\r\n\r\n":      "400 Bad Request",
+		"GET /?Action=PurgeQueue&QueueUrl=q HTTP/1.1\r\nHost: x\r\n\r\n\r\n": "400 Bad Request",
+	} {
+		if got := e.raw(request).header["status line"]; got != want {
+			t.Errorf("%.80q: got %s, want %s", request, got, want)
+		}
+	}
+}
+
+// TestMediaTypesInAnyCase sends names of media types and encodings as no SDK
+// writes them, and as HTTP allows.
+func TestMediaTypesInAnyCase(t *testing.T) {
+	e := serve(t, newStateBroker(), httpapi.Config{})
+	form := []byte("Action=CreateQueue&QueueName=q")
+	for _, media := range []string{"application/x-www-form-urlencoded", "Application/X-WWW-Form-URLEncoded; Charset=UTF-8"} {
+		if r := e.do("POST", "/", form, "Content-Type", media, "Content-Encoding", "Identity"); r.status != 200 {
+			t.Errorf("%q: got %d %s, want success", media, r.status, r.body)
+		}
+	}
+	for _, media := range []string{"text/plain", "application/x-www-form"} {
+		if r := e.do("POST", "/", form, "Content-Type", media); r.status != 404 {
+			t.Errorf("%q: got %d %s, want 404", media, r.status, r.body)
+		}
+	}
+	if r := e.do("POST", "/", nil, "Content-Type", "Application/X-AMZ-JSON-1.0"); !strings.Contains(r.body, "#UnknownOperationException") {
+		t.Errorf("got %d %s, want UnknownOperationException in JSON", r.status, r.body)
+	}
 }
 
 // TestScripts runs the conversations in testdata: requests in both protocols

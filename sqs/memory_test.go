@@ -46,6 +46,20 @@ func TestMemory(t *testing.T) {
 			}
 			p.remove(p.receive(messages/10, time.Hour)...)
 		}},
+		{"FIFO, one group", 100, messages, func(p *player) { p.fifoFlood(messages, 1) }},
+		{"FIFO, ten to a group", 110, messages, func(p *player) { p.fifoFlood(messages, messages/10) }},
+		{"FIFO, received", 100, messages, func(p *player) {
+			p.fifoFlood(messages, 1)
+			for range messages / 10 {
+				p.deleteFIFO(p.receiveFIFO(10, 0))
+			}
+		}},
+		{"FIFO messages that are gone", 2, messages, func(p *player) {
+			p.fifoFlood(messages, messages/10)
+			for range messages / 10 {
+				p.deleteFIFO(p.receiveFIFO(10, time.Hour))
+			}
+		}},
 		{"empty queue", 1024, 10_000, func(p *player) { p.queues(10_000, 0) }},
 		{"queue of three messages", 1536, 10_000, func(p *player) { p.queues(10_000, 3) }},
 	} {
@@ -78,6 +92,17 @@ func (p *player) flood(n, each int) {
 			p.at.Now++
 		}
 		p.do(sqs.SendMessageBatch{Queue: key("q"), Entries: []sqs.SendEntry{{Size: 1, Delay: sqs.QueueDefault}}})
+	}
+}
+
+// fifoFlood sends n messages to so many groups of a FIFO queue without
+// deduplication.
+func (p *player) fifoFlood(n, groups int) {
+	p.t.Helper()
+	p.do(sqs.CreateQueue{Queue: key("q.fifo"), Attributes: []sqs.Attribute{attribute(p.t, sqs.FifoQueue, "true")}})
+	for i := range n {
+		p.at.Now += sqs.Time(i & 1)
+		p.sendFIFO(fmt.Sprint(i % groups))
 	}
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"time"
 
 	"holdfast.internal/jepsen/bench"
@@ -37,8 +38,25 @@ func (c *benchCommand) options() bench.Options {
 	}
 }
 
-// Validate is called by kong when all flags have their values.
-func (c *benchCommand) Validate() error { return c.options().Validate() }
+// Validate is called by kong when all flags have their values. A zero would
+// stand for a default.
+func (c *benchCommand) Validate() error {
+	for _, n := range []struct {
+		flag  string
+		value int64
+	}{
+		{"connections", int64(c.Connections)},
+		{"duration", int64(c.Duration)},
+		{"body", int64(c.Body)},
+		{"batch", int64(c.Batch)},
+		{"queues", int64(c.Queues)},
+	} {
+		if n.value == 0 {
+			return fmt.Errorf("--%s 0: want more than 0", n.flag)
+		}
+	}
+	return c.options().Validate()
+}
 
 // Run prints the table while it grows.
 func (c *benchCommand) Run(out *console) error {

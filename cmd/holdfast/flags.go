@@ -62,6 +62,8 @@ func (f *serveFlags) Validate() error {
 		return fmt.Errorf("--tls-cert and --tls-key go together")
 	case f.RequestTimeout <= 0:
 		return fmt.Errorf("--request-timeout %v: want more than 0", f.RequestTimeout)
+	case f.DiskReserve == 0:
+		return fmt.Errorf("--disk-reserve 0: want more than 0")
 	case f.MetricsQueues < 0:
 		return fmt.Errorf("--metrics-queues %d: want at least 0", f.MetricsQueues)
 	case f.TestSnapshotEntries > 0 && !f.TestMode:

@@ -225,6 +225,17 @@ func TestOrderOfChecks(t *testing.T) {
 			s.refused("SendMessageBatch", in{"QueueUrl": s.queue(), "Entries": []in{{"Id": "a", "MessageBody": half}, {"Id": "a", "MessageBody": half}}},
 				fails("AWS.SimpleQueueService.BatchEntryIdsNotDistinct"))
 		}},
+		{id: "what is missing before what is wrong", play: func(s *scene) {
+			q := s.queue()
+			lacks := func(name string) failure {
+				return fails(missingParameter, "The request must contain the parameter "+name+".")
+			}
+			s.refused("SendMessage", in{"QueueUrl": q, "DelaySeconds": -1, "MessageGroupId": "a b"}, lacks("MessageBody"))
+			s.refused("ChangeMessageVisibility", in{"QueueUrl": q, "VisibilityTimeout": 99999}, lacks("ReceiptHandle"))
+			s.refused("ChangeMessageVisibility", in{"QueueUrl": q, "ReceiptHandle": "x"}, lacks("VisibilityTimeout"))
+			out := s.ok("SendMessageBatch", in{"QueueUrl": q, "Entries": []in{{"Id": "a", "DelaySeconds": 901}}})
+			s.entryFailed(out, 0, "a", missingParameter, "The request must contain the parameter MessageBody.")
+		}},
 		{id: "a refused send leaves nothing", play: func(s *scene) {
 			q := s.queue()
 			s.refused("SendMessage", in{"QueueUrl": q, "MessageBody": "x", "DelaySeconds": 901}, fails(invalidValue))

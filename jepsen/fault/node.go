@@ -294,8 +294,14 @@ func (n *Node) Kill() error {
 	return nil
 }
 
-// Pause stops the process with SIGSTOP, until Resume.
-func (n *Node) Pause() error { return n.signal(syscall.SIGSTOP) }
+// Pause stops the process with SIGSTOP, until Resume. When it returns, nothing of
+// the process runs any more.
+func (n *Node) Pause() error {
+	if err := n.signal(syscall.SIGSTOP); err != nil {
+		return err
+	}
+	return awaitStopped(n.PID())
+}
 
 // Resume lets a paused process go on.
 func (n *Node) Resume() error { return n.signal(syscall.SIGCONT) }
