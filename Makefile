@@ -64,7 +64,7 @@ fuzz:
 	| awk '/^Fuzz/ { names[n++] = $$1 } /^ok/ { for (i = 0; i < n; i++) print $$2, names[i]; n = 0 }' \
 	| while read -r package name; do \
 		echo "$$name in $$package"; \
-		$(GO) test -run '^$$' -fuzz "^$$name$$" -fuzztime $(FUZZTIME) "$$package"; \
+		$(GO) test -run '^$$' -fuzz "^$$name$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 10x "$$package"; \
 	done
 
 ## bench: measure a node against its floors (text and bench.json)

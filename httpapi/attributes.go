@@ -152,8 +152,14 @@ type arn struct{ service, region, account, resource string }
 
 func parseARN(text string) (arn, bool) {
 	parts := strings.SplitN(text, ":", 6)
-	if len(parts) != 6 || parts[0] != "arn" || slices.Contains(parts, "") {
+	if len(parts) != 6 || parts[0] != "arn" || slices.Contains(parts, "") || !isLabel(parts[1]) || !isLabel(parts[3]) {
 		return arn{}, false
 	}
 	return arn{parts[2], parts[3], parts[4], parts[5]}, true
+}
+
+// isLabel reports whether s may name a partition or a region. It bounds them,
+// since an ARN is kept as it was given.
+func isLabel(s string) bool {
+	return len(s) <= 32 && strings.Trim(s, "abcdefghijklmnopqrstuvwxyz0123456789-") == ""
 }

@@ -130,7 +130,7 @@ func parseRedriveAllowPolicy(text, region string) (sqs.Attribute, *sqs.Error) {
 	value = append(value, '"')
 	for i, text := range arns {
 		source, ok := parseARN(text)
-		if !ok || source.service != "sqs" {
+		if !ok || source.service != "sqs" || !isAccount(source.account) || !sqs.ValidQueueName(source.resource) {
 			return sqs.Attribute{}, malformed
 		}
 		if source.region == region { // a queue elsewhere cannot be ours

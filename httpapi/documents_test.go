@@ -50,6 +50,7 @@ func TestRedrivePolicy(t *testing.T) {
 	}
 	const noMap = "InvalidParameterValue: Invalid value for the parameter RedrivePolicy. Reason: Redrive policy is not a valid JSON map."
 	const badCount = ", valid values are from 1 to 1000 both inclusive."
+	long := `{"maxReceiveCount":1,"deadLetterTargetArn":"arn:` + strings.Repeat("x", 33) + `:sqs:us-east-1:000000000000:dlq"}`
 	for document, want := range map[string]string{
 		`{` + target + `,"maxReceiveCount":42}`:                     "",
 		`{"maxReceiveCount": "42", ` + target + `}`:                 "",
@@ -57,11 +58,12 @@ func TestRedrivePolicy(t *testing.T) {
 		`{}`:                    refused(`{}`, "Redrive policy does not contain mandatory attribute: maxReceiveCount."),
 		`{` + target + `}`:      refused(`{`+target+`}`, "Redrive policy does not contain mandatory attribute: maxReceiveCount."),
 		`{"maxReceiveCount":1}`: refused(`{"maxReceiveCount":1}`, "Redrive policy does not contain mandatory attribute: deadLetterTargetArn."),
-		`{"maxReceiveCount":"invalid",` + target + `}`:                                          refused(`{"maxReceiveCount":"invalid",`+target+`}`, "Invalid value for maxReceiveCount: invalid"+badCount),
-		`{"maxReceiveCount":0,` + target + `}`:                                                  refused(`{"maxReceiveCount":0,`+target+`}`, "Invalid value for maxReceiveCount: 0"+badCount),
-		`{"maxReceiveCount":1001,` + target + `}`:                                               refused(`{"maxReceiveCount":1001,`+target+`}`, "Invalid value for maxReceiveCount: 1001"+badCount),
-		`{"maxReceiveCount":1.5,` + target + `}`:                                                refused(`{"maxReceiveCount":1.5,`+target+`}`, "Invalid value for maxReceiveCount: 1.5"+badCount),
-		`{"maxReceiveCount":1,` + target + `,"x":1}`:                                            refused(`{"maxReceiveCount":1,`+target+`,"x":1}`, "Only following attributes are supported: [maxReceiveCount, deadLetterTargetArn]."),
+		`{"maxReceiveCount":"invalid",` + target + `}`: refused(`{"maxReceiveCount":"invalid",`+target+`}`, "Invalid value for maxReceiveCount: invalid"+badCount),
+		`{"maxReceiveCount":0,` + target + `}`:         refused(`{"maxReceiveCount":0,`+target+`}`, "Invalid value for maxReceiveCount: 0"+badCount),
+		`{"maxReceiveCount":1001,` + target + `}`:      refused(`{"maxReceiveCount":1001,`+target+`}`, "Invalid value for maxReceiveCount: 1001"+badCount),
+		`{"maxReceiveCount":1.5,` + target + `}`:       refused(`{"maxReceiveCount":1.5,`+target+`}`, "Invalid value for maxReceiveCount: 1.5"+badCount),
+		`{"maxReceiveCount":1,` + target + `,"x":1}`:   refused(`{"maxReceiveCount":1,`+target+`,"x":1}`, "Only following attributes are supported: [maxReceiveCount, deadLetterTargetArn]."),
+		long: refused(long, "Dead-letter target ARN should be fully qualified ARN."),
 		`{"maxReceiveCount":1,"deadLetterTargetArn":"dlq"}`:                                     refused(`{"maxReceiveCount":1,"deadLetterTargetArn":"dlq"}`, "Dead-letter target ARN should be fully qualified ARN."),
 		`{"maxReceiveCount":1,"deadLetterTargetArn":5}`:                                         refused(`{"maxReceiveCount":1,"deadLetterTargetArn":5}`, "Dead-letter target ARN should be fully qualified ARN."),
 		`{"maxReceiveCount":1,"deadLetterTargetArn":"arn:aws:sns:us-east-1:000000000000:dlq"}`:  refused(`{"maxReceiveCount":1,"deadLetterTargetArn":"arn:aws:sns:us-east-1:000000000000:dlq"}`, "Only SQS queues are valid resources for deadLetterTargetArn."),
@@ -95,6 +97,7 @@ func TestRedriveAllowPolicy(t *testing.T) {
 	refused := func(document, reason string) string {
 		return "InvalidParameterValue: Value " + document + " for parameter RedriveAllowPolicy is invalid. Reason: " + cannot + ". " + reason
 	}
+	source := func(arn string) string { return `{"redrivePermission":"byQueue","sourceQueueArns":["` + arn + `"]}` }
 	eleven := `{"redrivePermission":"byQueue","sourceQueueArns":[` + strings.Repeat(one+",", 10) + one + `]}`
 	for document, want := range map[string]string{
 		`{"redrivePermission":"byQueue"}`:                                  refused(`{"redrivePermission":"byQueue"}`, "When you specify the byQueue permission type, you must also specify one or more sourceQueueArns values."),
@@ -107,6 +110,12 @@ func TestRedriveAllowPolicy(t *testing.T) {
 		`{"redrivePermission":"byQueue","sourceQueueArns":["x"]}`: malformed,
 		`{"redrivePermission":"denyAll","x":1}`:                   malformed,
 		`[]`:                                                      malformed,
+		source("arn:aws:sqs:us-east-1:000000000000:" + strings.Repeat("a", 81)):             malformed,
+		source("arn:aws:sqs:us-east-1:000000000000:a/b"):                                    malformed,
+		source("arn:aws:sqs:us-east-1:" + strings.Repeat("0", 13) + ":a"):                   malformed,
+		source("arn:aws:sqs:" + strings.Repeat("a", 33) + ":000000000000:a"):                malformed,
+		source("arn:" + strings.Repeat("a", 33) + ":sqs:us-east-1:000000000000:a"):          malformed,
+		source("arn:aws:sqs:us-east-1:000000000000:" + strings.Repeat("a", 76) + ".fifo:b"): malformed,
 	} {
 		r, _ := e.setAttribute(sqs.RedriveAllowPolicyAttribute, document)
 		if got := r.errorText(t); got != want {

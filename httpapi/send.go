@@ -16,7 +16,7 @@ import (
 const (
 	sendEntryName = "SendMessageBatchRequestEntry"
 	traceHeader   = "AWSTraceHeader"
-	maxTrace      = 1024 // bytes of a trace header that is taken from HTTP
+	maxTrace      = 1024 // bytes of a trace header; AWS names no limit
 )
 
 var (
@@ -118,6 +118,8 @@ func (m *message) validateSystem() *sqs.Error {
 			return sqs.Invalidf("The type of message system attribute '%s' is invalid. You must use only the following supported type: String.", a.Name)
 		case len(a.Value) == 0 || !sqs.ValidText(a.Value):
 			return sqs.Invalidf("Message system attribute '%s' must contain a non-empty value of type 'String'.", a.Name)
+		case len(a.Value) > maxTrace: // they are kept, and no part of the message's size
+			return sqs.Invalidf("Message system attribute '%s' must not be longer than %d bytes.", a.Name, maxTrace)
 		}
 	}
 	return nil

@@ -74,12 +74,17 @@ func TestSizes(t *testing.T) {
 	e.json("CreateQueue", `{"QueueName":"q","Attributes":{"MaximumMessageSize":"1024"}}`)
 	a := func(n int) string { return strings.Repeat("a", n) }
 	const attribute = `,"MessageAttributes":{"k":{"DataType":"String","StringValue":"x"}}` // 8 bytes
+	trace := func(n int) string {
+		return `,"MessageSystemAttributes":{"AWSTraceHeader":{"DataType":"String","StringValue":"` + a(n) + `"}}`
+	}
 	for _, tt := range []struct{ name, action, body, want string }{
 		{"most", "SendMessage", `"MessageBody":"` + a(1024) + `"`, `"MessageId"`},
 		{"over", "SendMessage", `"MessageBody":"` + a(1025) + `"`, "One or more parameters are invalid. Reason: Message must be shorter than 1024 bytes."},
 		{"attributes", "SendMessage", `"MessageBody":"` + a(1016) + `"` + attribute, `"MessageId"`},
 		{"attributes over", "SendMessage", `"MessageBody":"` + a(1017) + `"` + attribute, "Message must be shorter than 1024 bytes."},
 		{"far over", "SendMessage", `"MessageBody":"` + a(1<<20+1) + `"`, "One or more parameters are invalid. Reason: Message must be shorter than 1024 bytes."},
+		{"trace header", "SendMessage", `"MessageBody":"` + a(1024) + `"` + trace(1024), `"MessageId"`},
+		{"trace header over", "SendMessage", `"MessageBody":"x"` + trace(1025), "Message system attribute 'AWSTraceHeader' must not be longer than 1024 bytes."},
 		{
 			"entry over", "SendMessageBatch", `"Entries":[{"Id":"1","MessageBody":"` + a(1025) + `"},{"Id":"2","MessageBody":"x"}]`,
 			`"Failed":[{"Id":"1","Code":"InvalidParameterValue","Message":"One or more parameters cannot be validated. Reason: Message must be shorter than 1024 bytes.","SenderFault":true}]`,
