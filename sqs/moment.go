@@ -16,5 +16,5 @@ type Rules struct {
 	InFlightLimit int           // messages in flight per queue; AWS: 120,000
 	PurgeWait     time.Duration // between two purges of a queue; AWS: 60 s
 	DeleteWait    time.Duration // before a deleted queue's name is free; AWS: 60 s
-	DedupWindow   time.Duration // of a FIFO deduplication id; AWS: 5 min
+	DedupWindow   time.Duration // of a FIFO deduplication id; AWS: 5 min; 0: nothing is a duplicate
 }

@@ -41,7 +41,7 @@ type (
 		// there is nothing to store, because it is a duplicate.
 		Body           uint64
 		MessageID      MessageID // of a duplicate, the original's
-		SequenceNumber uint64    // FIFO queues only
+		SequenceNumber uint64    // FIFO queues only; counted from 1 in each queue
 	}
 	// ReceiveMessageResult is empty when no message is available.
 	ReceiveMessageResult struct{ Messages []Received }
