@@ -62,15 +62,6 @@ func (q *queue) freeze() frozenQueue {
 	}
 }
 
-// freezeTasks copies the tasks, and the turns of the active one.
-func (q *queue) freezeTasks() []moveTask {
-	tasks := slices.Clone(q.tasks)
-	if last := len(tasks) - 1; last >= 0 {
-		tasks[last].pace.recent = slices.Clone(tasks[last].pace.recent)
-	}
-	return tasks
-}
-
 // freezeLists copies the lists that have messages, without their chunks.
 func (m *messages) freezeLists() []list {
 	frozen := make([]list, 0, m.due.count+m.undue.count)
@@ -138,44 +129,6 @@ func (q *frozenQueue) appendTo(dst []byte) []byte {
 		dst = lists[i].appendTo(dst, groups.numbers[lists[i].group])
 	}
 	return appendRecords(dst, records, groups.numbers, origins.numbers)
-}
-
-func (o origin) appendTo(dst []byte) []byte {
-	dst = appendKey(dst, o.source)
-	dst = binary.AppendUvarint(dst, uint64(o.passage))
-	if o.passage > 0 {
-		dst = append(dst, o.task[:]...)
-	}
-	return dst
-}
-
-func (t *moveTask) appendTo(dst []byte) []byte {
-	dst = append(dst, t.id[:]...)
-	dst = append(dst, byte(t.status))
-	dst = appendBool(dst, t.directed)
-	if t.directed {
-		dst = appendKey(dst, t.destination)
-	}
-	for _, n := range []uint64{t.toMove, t.moved, uint64(t.maxPerSecond)} {
-		dst = binary.AppendUvarint(dst, n)
-	}
-	dst = appendText(dst, string(t.failure))
-	dst = appendTime(dst, t.startedAt)
-	if t.status.active() {
-		dst = t.pace.appendTo(dst)
-	}
-	return dst
-}
-
-func (p *pace) appendTo(dst []byte) []byte {
-	dst = binary.AppendUvarint(dst, uint64(p.earned))
-	dst = appendTime(dst, p.at)
-	dst = binary.AppendUvarint(dst, uint64(len(p.recent)))
-	for _, t := range p.recent {
-		dst = appendTime(dst, t.at)
-		dst = binary.AppendUvarint(dst, uint64(t.count))
-	}
-	return dst
 }
 
 func (h *header) appendTo(dst []byte) []byte {

@@ -1,6 +1,57 @@
 package sqs
 
-import "math"
+import (
+	"encoding/binary"
+	"math"
+	"slices"
+)
+
+// freezeTasks copies the tasks, and the turns of the active one.
+func (q *queue) freezeTasks() []moveTask {
+	tasks := slices.Clone(q.tasks)
+	if last := len(tasks) - 1; last >= 0 {
+		tasks[last].pace.recent = slices.Clone(tasks[last].pace.recent)
+	}
+	return tasks
+}
+
+func (o origin) appendTo(dst []byte) []byte {
+	dst = appendKey(dst, o.source)
+	dst = binary.AppendUvarint(dst, uint64(o.passage))
+	if o.passage > 0 {
+		dst = append(dst, o.task[:]...)
+	}
+	return dst
+}
+
+func (t *moveTask) appendTo(dst []byte) []byte {
+	dst = append(dst, t.id[:]...)
+	dst = append(dst, byte(t.status))
+	dst = appendBool(dst, t.directed)
+	if t.directed {
+		dst = appendKey(dst, t.destination)
+	}
+	for _, n := range []uint64{t.toMove, t.moved, uint64(t.maxPerSecond)} {
+		dst = binary.AppendUvarint(dst, n)
+	}
+	dst = appendText(dst, string(t.failure))
+	dst = appendTime(dst, t.startedAt)
+	if t.status.active() {
+		dst = t.pace.appendTo(dst)
+	}
+	return dst
+}
+
+func (p *pace) appendTo(dst []byte) []byte {
+	dst = binary.AppendUvarint(dst, uint64(p.earned))
+	dst = appendTime(dst, p.at)
+	dst = binary.AppendUvarint(dst, uint64(len(p.recent)))
+	for _, t := range p.recent {
+		dst = appendTime(dst, t.at)
+		dst = binary.AppendUvarint(dst, uint64(t.count))
+	}
+	return dst
+}
 
 func (d *decoder) origin() origin {
 	o := origin{source: d.key(), passage: uint32(d.number(math.MaxUint32))}
