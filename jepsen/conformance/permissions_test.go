@@ -173,3 +173,50 @@ func TestPermissions(t *testing.T) {
 		}},
 	})
 }
+
+// The recorded test of permissions, call by call.
+func TestRecordingsPermissions(t *testing.T) {
+	play(t, []script{{id: "test_sqs_permission_lifecycle", play: func(s *scene) {
+		g := s.recorded("test_sqs_permission_lifecycle")
+		q := s.queue()
+		const label, other, stranger = "crossaccountpermission", "crossaccountpermission2", "668614515564"
+		own := account(q)
+		add := func(label string, accounts ...string) answer {
+			return s.call("AddPermission", in{"QueueUrl": q, "Label": label, "AWSAccountIds": accounts, "Actions": []string{"ReceiveMessage"}})
+		}
+		remove := func(label string) answer { return s.call("RemovePermission", in{"QueueUrl": q, "Label": label}) }
+		shows := func(step string) {
+			s.Helper()
+			g.is(step, parsedPolicy(s, s.call("GetQueueAttributes", in{"QueueUrl": q, "AttributeNames": []string{"Policy"}})))
+		}
+		g.is("add-permission-response", add(label, stranger, own))
+		shows("get-queue-policy-attribute")
+		g.is("remove-permission-response", remove(label))
+		shows("get-queue-policy-attribute-after-removal")
+		add(label, own)
+		shows("get-queue-policy-attribute-first-account-same-label")
+		g.is("get-queue-policy-attribute-second-account-same-label", add(label, stranger))
+		add(other, own)
+		shows("get-queue-policy-attribute-second-account-different-label")
+		remove(label)
+		shows("get-queue-policy-attribute-delete-first-permission")
+		remove(other)
+		shows("get-queue-policy-attribute-delete-second-permission")
+		g.is("get-queue-policy-attribute-delete-non-existent-label", remove(other))
+	}}})
+}
+
+// parsedPolicy is an answer with its Policy as the recording has it: parsed.
+func parsedPolicy(s *scene, a answer) answer {
+	attributes, ok := a.out.at("Attributes").(map[string]any)
+	if !ok {
+		return a
+	}
+	text, _ := attributes["Policy"].(string)
+	var parsed any
+	if err := json.Unmarshal([]byte(text), &parsed); err != nil {
+		s.Fatalf("policy %q: %v", text, err)
+	}
+	attributes["Policy"] = parsed
+	return a
+}
