@@ -71,6 +71,11 @@ fuzz:
 bench: build
 	bin/holdfast bench --floor --json bench.json
 
+## bench-backlog: BACKLOG messages (default 10 million), received after a restart
+BACKLOG ?= 10000000
+bench-backlog: build
+	bin/holdfast bench --backlog $(BACKLOG) --json bench-backlog.json
+
 ## test-long: the long forms: slow cases, 100 kills, 10 minutes a fuzz target
 test-long: export HOLDFAST_LONG := 1
 test-long: FUZZTIME = 10m
@@ -91,4 +96,4 @@ $(LINTER):
 $(GREMLINS):
 	GOBIN=$(TOOLS) $(GO) install github.com/go-gremlins/gremlins/cmd/gremlins@$(GREMLINS_VERSION)
 
-.PHONY: help build run test test-long test-clients bench lint fmt unit race conformance kills fuzz mutate
+.PHONY: help build run test test-long test-clients bench bench-backlog lint fmt unit race conformance kills fuzz mutate

@@ -1,10 +1,12 @@
 package cluster
 
 import (
+	"errors"
 	"fmt"
 
 	"holdfast.internal/raftfsm"
 	"holdfast.internal/sqs"
+	"holdfast.internal/wal"
 )
 
 // Delivery is the answer to a receive.
@@ -21,7 +23,9 @@ type Message struct {
 }
 
 // deliver fetches the contents of a receive's messages and mints their handles.
-func deliver(o raftfsm.Outcome, settings raftfsm.Settings) (Delivery, error) {
+// A message whose body is damaged on this node's disk is left out and told to
+// damaged: it must not keep back the others.
+func deliver(o raftfsm.Outcome, settings raftfsm.Settings, damaged func(sqs.Received, error)) (Delivery, error) {
 	d := Delivery{Index: o.Index}
 	if o.Err != nil {
 		return d, o.Err
@@ -30,13 +34,19 @@ func deliver(o raftfsm.Outcome, settings raftfsm.Settings) (Delivery, error) {
 	if len(result.Messages) == 0 {
 		return d, nil
 	}
-	d.Messages = make([]Message, len(result.Messages))
+	d.Messages = make([]Message, 0, len(result.Messages))
 	for i, received := range result.Messages {
 		content, err := o.Bodies[i]()
+		if errors.Is(err, wal.ErrDamagedBody) {
+			damaged(received, err)
+			continue
+		}
 		if err != nil {
 			return Delivery{Index: o.Index}, fmt.Errorf("read body %d: %w", received.Body, err)
 		}
-		d.Messages[i] = Message{Received: received, Handle: settings.MintHandle(received.Receipt), Content: content}
+		d.Messages = append(d.Messages, Message{
+			Received: received, Handle: settings.MintHandle(received.Receipt), Content: content,
+		})
 	}
 	return d, nil
 }

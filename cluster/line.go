@@ -85,7 +85,11 @@ func (l *line) receive(ctx context.Context, c sqs.ReceiveMessage, wait time.Dura
 	c.Short = entry.short
 	switch {
 	case entry.ask:
-		return l.propose(ctx, c)
+		outcome, err := l.propose(ctx, c)
+		if isEmpty(outcome, err) {
+			l.countEmpty(c.Queue)
+		}
+		return outcome, err
 	case entry.parked:
 		if !l.await(ctx, w, alive) {
 			return raftfsm.Outcome{}, nil
@@ -95,14 +99,18 @@ func (l *line) receive(ctx context.Context, c sqs.ReceiveMessage, wait time.Dura
 	}
 	for {
 		outcome, err := l.propose(ctx, c)
-		empty := err == nil && outcome.Err == nil && len(outcome.Result.(sqs.ReceiveMessageResult).Messages) == 0
-		if !l.comeBack(w, empty) {
+		if !l.comeBack(w, isEmpty(outcome, err)) {
 			return outcome, err
 		}
 		if !l.await(ctx, w, alive) {
 			return outcome, nil
 		}
 	}
+}
+
+// isEmpty reports whether a receive that was proposed found no message.
+func isEmpty(o raftfsm.Outcome, err error) bool {
+	return err == nil && o.Err == nil && len(o.Result.(sqs.ReceiveMessageResult).Messages) == 0
 }
 
 // entrance is what becomes of a receiver that comes to the line. If all but
@@ -241,7 +249,7 @@ func (l *line) notify(events []sqs.Event) {
 	defer l.mu.Unlock()
 	for _, e := range events {
 		q := l.queues[e.Queue]
-		if q == nil {
+		if q == nil || e.Kind == sqs.DeadLetterTargetMissing {
 			continue
 		}
 		if e.Kind == sqs.QueueDeleted {
@@ -260,6 +268,15 @@ func (l *line) drain() {
 		for w := q.waiters.first; w != nil; w = w.next {
 			w.wake()
 		}
+	}
+}
+
+// countEmpty counts an empty answer that did not come from the line.
+func (l *line) countEmpty(key sqs.QueueKey) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if q := l.queues[key]; q != nil {
+		q.empty++
 	}
 }
 

@@ -27,6 +27,9 @@ type Node struct {
 	gauges      *gauges
 	snapshotter *snapshotter
 	fsyncs      *histogram
+	tails       *tails
+	strandings  *strandings
+	tracing     sync.Mutex // held by the one trace that runs
 	startedAt   time.Duration
 
 	draining atomic.Bool
@@ -63,6 +66,7 @@ func Start(ctx context.Context, c Config) (*Node, error) {
 	n.gauges.look()
 	n.loops.Go(func() { n.group.follow(background) })
 	n.loops.Go(func() { n.gauges.run(background) })
+	n.loops.Go(func() { n.strandings.run(background) })
 	n.loops.Go(func() { pulse.run(background) })
 	n.loops.Go(func() { n.snapshotter.run(background) })
 	c.Logger.Info("node started", "node", c.NodeName, "raft_id", n.identity.RaftID,
@@ -82,7 +86,12 @@ func (n *Node) open(dog *watchdog) error {
 		}
 	}
 	n.clock = newClock(c.Now, c.Elapsed, c.Logger)
-	n.machine = raftfsm.New(n.stores.bodies, func(events []sqs.Event) { n.line.notify(events) })
+	n.strandings = &strandings{elapsed: c.Elapsed, log: c.Logger}
+	n.machine = raftfsm.New(n.stores.bodies, func(events []sqs.Event) {
+		n.strandings.notify(events)
+		n.line.notify(events)
+	})
+	n.tails = &tails{machine: n.machine}
 	receive := func(ctx context.Context, c sqs.ReceiveMessage) (raftfsm.Outcome, error) {
 		return n.group.propose(ctx, c, nil)
 	}
@@ -129,7 +138,10 @@ func (n *Node) Receive(ctx context.Context, c sqs.ReceiveMessage, wait time.Dura
 	if err != nil {
 		return Delivery{}, err
 	}
-	return deliver(outcome, n.machine.Settings())
+	return deliver(outcome, n.machine.Settings(), func(m sqs.Received, err error) {
+		n.config.Logger.Error("message withheld, its body is damaged",
+			"account", c.Queue.Account, "queue", c.Queue.Name, "sequence_number", m.SequenceNumber, "err", err)
+	})
 }
 
 // ParseHandle reads a receipt handle; false for a text that no node of this
@@ -167,10 +179,11 @@ func (n *Node) Queues() []sqs.QueueCensus {
 }
 
 // Drain prepares for Close: receives in waiting answer empty at once, and new
-// ones do not wait. Commands are still taken.
+// ones do not wait; tails end. Commands are still taken.
 func (n *Node) Drain() {
 	n.draining.Store(true)
 	n.line.drain()
+	n.tails.drain()
 }
 
 // closeTimeout bounds Close, which would else wait for a snapshot that is being
@@ -195,6 +208,7 @@ func (n *Node) Close() error {
 }
 
 func (n *Node) end() error {
+	n.stores.stop()
 	err := n.group.close()
 	n.stop()
 	n.loops.Wait()

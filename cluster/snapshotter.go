@@ -8,6 +8,10 @@ import (
 	"time"
 
 	"github.com/hashicorp/raft"
+
+	"holdfast.internal/raftfsm"
+	"holdfast.internal/sqs"
+	"holdfast.internal/wal"
 )
 
 const (
@@ -18,6 +22,10 @@ const (
 	// snapshotBodyBytes is how many bytes of bodies may be in no snapshot before
 	// one is due. Admission stops at twice as much.
 	snapshotBodyBytes = maxPendingBodies / 2
+
+	// snapshotFreedBytes is by how much the bodies of live messages may shrink
+	// before a snapshot is due, which gives their place on disk back.
+	snapshotFreedBytes = 1 << 30
 
 	// snapshotPause is kept after a snapshot, in multiples of its duration, so
 	// that a large state is not written all the time.
@@ -39,6 +47,7 @@ type snapshotter struct {
 	applied func() uint64 // index of the last entry
 	written func() uint64 // bytes written to the log so far
 	pending func() int64  // bytes of bodies in no snapshot
+	live    func() liveBodies
 	elapsed func() time.Duration
 	entries uint64 // test knob: due after so many entries; 0: off
 	log     *slog.Logger
@@ -53,8 +62,27 @@ type snapshotter struct {
 type snapshotMark struct {
 	applied  uint64
 	written  uint64
+	messages uint64
 	at       time.Duration // when it ended
 	duration time.Duration
+}
+
+// liveBodies is how many messages there are, and how large a body on disk is on
+// average, in bytes.
+type liveBodies struct {
+	messages uint64
+	size     uint64
+}
+
+// countLive asks the state and the body store. A message has one body, but for
+// copies, which will share theirs.
+func countLive(machine *raftfsm.Machine, segments wal.SegmentStats, now sqs.Time) liveBodies {
+	var totals sqs.Totals
+	machine.View(func(v raftfsm.View) { totals = v.Queues().Totals(now) })
+	return liveBodies{
+		messages: uint64(totals.Visible + totals.InFlight + totals.Delayed),
+		size:     uint64(segments.Bytes) / max(segments.Bodies, 1),
+	}
 }
 
 // newSnapshotter begins where the newest snapshot stands: what was written to
@@ -66,7 +94,9 @@ func newSnapshotter(c Config, g *group, s *stores) *snapshotter {
 	if last > newest {
 		replayed = uint64(float64(s.logBytes()) * float64(last-newest) / float64(last-first+1))
 	}
+	live := func() liveBodies { return countLive(g.machine, s.segments(), g.clock.now()) }
 	return &snapshotter{
+		live:    live,
 		take:    func() error { return g.raft.Snapshot().Error() },
 		applied: g.machine.AppliedIndex,
 		written: func() uint64 { return replayed + g.coalescer.bytes.Load() },
@@ -75,7 +105,7 @@ func newSnapshotter(c Config, g *group, s *stores) *snapshotter {
 		entries: c.SnapshotEntries,
 		log:     c.Logger,
 		// raft's own entries, which the machine does not count, may come last.
-		last: snapshotMark{applied: min(newest, g.machine.AppliedIndex()), at: c.Elapsed()},
+		last: snapshotMark{applied: min(newest, g.machine.AppliedIndex()), messages: live().messages, at: c.Elapsed()},
 	}
 }
 
@@ -109,17 +139,31 @@ func (s *snapshotter) due() bool {
 		return true
 	case now-s.last.at >= snapshotAge:
 		return true
+	case s.freed() >= snapshotFreedBytes:
+		return true
 	}
 	return s.written()-s.last.written >= snapshotLogBytes && now-s.last.at >= snapshotPause*s.last.duration
 }
 
+// freed is about how many bytes of bodies fewer are live than at the last
+// snapshot.
+func (s *snapshotter) freed() uint64 {
+	live := s.live()
+	if live.messages >= s.last.messages {
+		return 0
+	}
+	return (s.last.messages - live.messages) * live.size
+}
+
 func (s *snapshotter) snapshot(ctx context.Context) {
 	began := s.elapsed()
-	mark := snapshotMark{applied: s.applied(), written: s.written()}
+	mark := snapshotMark{applied: s.applied(), written: s.written(), messages: s.live().messages}
 	err := s.take()
 	now := s.elapsed()
 	switch {
 	case errors.Is(err, raft.ErrNothingNewToSnapshot):
+	case errors.Is(err, wal.ErrClosed): // the node ends
+		return
 	case err != nil:
 		s.failed, s.failedAt = true, now
 		if ctx.Err() == nil {

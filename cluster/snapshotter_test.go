@@ -9,13 +9,14 @@ import (
 
 func TestSnapshotTriggers(t *testing.T) {
 	// The last snapshot ended a minute ago, took two seconds, and stands at entry
-	// 100 and 1,000 bytes.
-	last := snapshotMark{applied: 100, written: 1_000, at: time.Hour, duration: 2 * time.Second}
+	// 100, 1,000 bytes and 2 million messages.
+	last := snapshotMark{applied: 100, written: 1_000, messages: 2 << 20, at: time.Hour, duration: 2 * time.Second}
 	for _, test := range []struct {
 		name    string
 		applied uint64
 		written uint64
 		pending int64
+		gone    uint64 // messages
 		after   time.Duration
 		entries uint64
 		want    bool
@@ -26,6 +27,8 @@ func TestSnapshotTriggers(t *testing.T) {
 		{name: "many bodies", applied: 200, pending: 96 << 20, written: 1_000, after: time.Second, want: true},
 		{name: "ten minutes with a change", applied: 101, written: 1_100, after: 10 * time.Minute, want: true},
 		{name: "ten minutes without changes", applied: 100, written: 1_000, after: time.Hour},
+		{name: "a GiB of bodies is gone", applied: 101, written: 1_100, gone: 1 << 20, after: time.Second, want: true},
+		{name: "less is gone", applied: 101, written: 1_100, gone: 1<<20 - 1, after: time.Minute},
 		{name: "entries", applied: 110, written: 1_000, after: time.Second, entries: 10, want: true},
 		{name: "fewer entries", applied: 109, written: 1_000, after: time.Second, entries: 10},
 	} {
@@ -34,6 +37,7 @@ func TestSnapshotTriggers(t *testing.T) {
 				applied: func() uint64 { return test.applied },
 				written: func() uint64 { return test.written },
 				pending: func() int64 { return test.pending },
+				live:    func() liveBodies { return liveBodies{messages: last.messages - test.gone, size: 1024} },
 				elapsed: func() time.Duration { return last.at + test.after },
 				entries: test.entries, last: last,
 			}
@@ -51,6 +55,7 @@ func TestSnapshotThatFailsIsTriedAgainLater(t *testing.T) {
 		applied: func() uint64 { return 10 },
 		written: func() uint64 { return 0 },
 		pending: func() int64 { return 0 },
+		live:    func() liveBodies { return liveBodies{} },
 		elapsed: func() time.Duration { return now },
 		entries: 1, log: slog.New(slog.DiscardHandler),
 	}

@@ -123,10 +123,11 @@ func (n *Node) Status() Status {
 }
 
 func (n *Node) diskStatus() DiskStatus {
-	r := n.gauges.read()
+	r, segments := n.gauges.read(), n.stores.segments()
 	d := DiskStatus{
 		FreeBytes: r.free, ReserveBytes: n.config.DiskReserve, State: "ok",
 		FsyncP50: n.fsyncs.quantile(0.5), FsyncP99: n.fsyncs.quantile(0.99),
+		Segments: segments.Segments, SegmentBytes: segments.Bytes,
 	}
 	switch {
 	case r.broken:

@@ -10,14 +10,16 @@ import (
 
 	"github.com/hashicorp/raft"
 
+	"holdfast.internal/raftfsm"
 	"holdfast.internal/wal"
 )
 
 // The names in a data directory.
 const (
-	logDir      = "wal"
-	snapshotDir = "snapshots"
-	stableFile  = "stable.db"
+	logDir      = wal.LogDir
+	snapshotDir = wal.SnapshotDir
+	segmentDir  = wal.SegmentDir
+	stableFile  = wal.StableFile
 )
 
 // stores are what a group keeps its state in.
@@ -25,10 +27,14 @@ type stores struct {
 	log       raft.LogStore
 	stable    raft.StableStore
 	snapshots raft.SnapshotStore
-	bodies    *wal.Bodies
+	bodies    raftfsm.Bodies
 
-	logBytes func() int64         // on disk
-	busy     func() time.Duration // how long the write that runs now has been running
+	// scan reads entries of the log, both ends included (wal.Scan).
+	scan     func(from, to uint64, visit func(*raft.Log) error) error
+	logBytes func() int64            // on disk
+	segments func() wal.SegmentStats // of the bodies on disk
+	busy     func() time.Duration    // how long the write that runs now has been running
+	stop     func()                  // gives up a snapshot that is being written
 	close    func() error
 }
 
@@ -65,13 +71,23 @@ func openStores(c Config, fsyncs *histogram, fatal func(error)) (_ *stores, _ id
 		return nil, id, fmt.Errorf("open log: %w", err)
 	}
 	closeAll = func() error { return errors.Join(log.Close(), stable.Close()) }
-	snapshots, err := wal.OpenSnapshots(filepath.Join(c.DataDir, snapshotDir), wal.SnapshotOptions{Logger: c.Logger})
+	segments, err := wal.OpenSegments(filepath.Join(c.DataDir, segmentDir), wal.SegmentOptions{Logger: c.Logger})
+	if err != nil {
+		return nil, id, fmt.Errorf("open bodies: %w", err)
+	}
+	closeAll = func() error { return errors.Join(segments.Close(), log.Close(), stable.Close()) }
+	snapshots, err := wal.OpenSnapshots(filepath.Join(c.DataDir, snapshotDir), wal.SnapshotOptions{
+		Keep: 1, Logger: c.Logger, Segments: segments,
+	})
 	if err != nil {
 		return nil, id, fmt.Errorf("open snapshots: %w", err)
 	}
+	scan := func(from, to uint64, visit func(*raft.Log) error) error {
+		return wal.Scan(filepath.Join(c.DataDir, logDir), from, to, visit)
+	}
 	return &stores{
-		log: log, stable: stable, snapshots: snapshots, bodies: wal.NewBodies(),
-		logBytes: log.Bytes, busy: log.Busy, close: closeAll,
+		scan: scan, log: log, stable: stable, snapshots: snapshots, bodies: segments,
+		logBytes: log.Bytes, segments: segments.Stats, busy: log.Busy, stop: segments.Stop, close: closeAll,
 	}, id, nil
 }
 
@@ -131,8 +147,11 @@ func (m *InMemory) open(name string) (*stores, identity) {
 	}
 	return &stores{
 		log: m.log, stable: m.stable, snapshots: m.snapshots, bodies: wal.NewBodies(),
+		scan:     scanStore(m.log),
 		logBytes: func() int64 { return 0 },
+		segments: func() wal.SegmentStats { return wal.SegmentStats{} },
 		busy:     func() time.Duration { return 0 },
+		stop:     func() {},
 		close:    func() error { return nil },
 	}, id
 }

@@ -110,6 +110,57 @@ func TestCorruptedDataRefused(t *testing.T) {
 	expectAll(t, client, q, bodies)
 }
 
+// One rotten body is never handed out, and keeps nobody else's message back.
+func TestDamagedBodyIsWithheld(t *testing.T) {
+	node := startNode(t, "--test-mode", "--test-snapshot-entries", "10")
+	client := newClient(t, node)
+	q := createQueue(t, client, "q", "300")
+	bodies := fill(t, client, q, 50)
+	segments := filepath.Join(node.DataDir(), "segments")
+	awaitTrue(t, "a segment", func() bool {
+		path, err := fault.NewestFile(segments)
+		return err == nil && path != ""
+	})
+	stop(t, node)
+	path, err := fault.NewestFile(segments) // the first one may have been merged
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := fault.FlipBit(path, 500, 3); err != nil { // of the first body there
+		t.Fatal(err)
+	}
+	restart(t, node)
+	seen := 0
+	for {
+		o := succeed(t, client.Receive(t.Context(), q, 10, history.QueueDefault, 0))
+		if len(o.Messages) == 0 {
+			break
+		}
+		for _, m := range o.Messages {
+			if !bodies[m.Body] {
+				t.Fatalf("got a message that was not sent: %+v", m)
+			}
+			seen++
+		}
+	}
+	if seen != 49 {
+		t.Errorf("got %d messages, want all but one of 50", seen)
+	}
+	if !strings.Contains(node.Output(), "damaged") {
+		t.Error("the node does not say that a body is damaged")
+	}
+}
+
+func awaitTrue(t *testing.T, what string, is func() bool) {
+	t.Helper()
+	for end := time.Now().Add(10 * time.Second); !is(); {
+		if time.Now().After(end) {
+			t.Fatalf("%s did not come", what)
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
 // What a power failure leaves of a write that was not acknowledged is cut off.
 // The last message of this test plays that write: its record is torn in several
 // ways.

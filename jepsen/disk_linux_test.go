@@ -3,6 +3,7 @@ package jepsen_test
 import (
 	"context"
 	"errors"
+	"maps"
 	"net"
 	"path/filepath"
 	"strings"
@@ -15,7 +16,7 @@ import (
 )
 
 // startOnDisk runs a node on a disk of its own, whose faults hit nobody else.
-func startOnDisk(t *testing.T) (*fault.Disk, *fault.Node) {
+func startOnDisk(t *testing.T, flags ...string) (*fault.Disk, *fault.Node) {
 	t.Helper()
 	disk, err := fault.NewDisk(t.TempDir(), 128<<20)
 	if errors.Is(err, fault.ErrUnavailable) {
@@ -29,7 +30,8 @@ func startOnDisk(t *testing.T) (*fault.Disk, *fault.Node) {
 			t.Error(err)
 		}
 	})
-	node := startNodeIn(t, filepath.Join(disk.Path(), "data"), "--disk-reserve", "32MiB", "--request-timeout", "2s")
+	flags = append(flags, "--disk-reserve", "32MiB", "--request-timeout", "2s")
+	node := startNodeIn(t, filepath.Join(disk.Path(), "data"), flags...)
 	return disk, node
 }
 
@@ -63,6 +65,35 @@ func TestBrokenDiskEndsTheNode(t *testing.T) {
 		t.Fatal(err)
 	}
 	restart(t, node)
+	expectAll(t, client, q, bodies)
+}
+
+// The power fails while snapshots are written one after the other: no body is
+// lost, whether it is in the log only, in a segment, or on its way.
+func TestPowerFailsDuringSnapshots(t *testing.T) {
+	disk, node := startOnDisk(t, "--test-mode", "--test-snapshot-entries", "20")
+	client := newClient(t, node)
+	q := createQueue(t, client, "q", "300")
+	bodies := map[string]bool{}
+	for round := range 4 {
+		// Triggers are looked at every 250 ms; where in a snapshot it fails is chance.
+		for start := time.Now(); time.Since(start) < time.Duration(600+70*round)*time.Millisecond; {
+			client.Process++ // which is a part of the bodies
+			maps.Copy(bodies, fill(t, client, q, 20))
+		}
+		if err := disk.Break(); err != nil {
+			t.Fatal(err)
+		}
+		client.Send(t.Context(), q, "after", history.QueueDefault) // the node notices
+		expectExit(t, node, 4, 10*time.Second)
+		if err := disk.Remount(); err != nil {
+			t.Fatal(err)
+		}
+		restart(t, node)
+	}
+	if segments, err := filepath.Glob(filepath.Join(node.DataDir(), "segments", "*")); err != nil || len(segments) == 0 {
+		t.Errorf("%d segments, error %v: no snapshot was taken", len(segments), err)
+	}
 	expectAll(t, client, q, bodies)
 }
 

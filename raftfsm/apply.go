@@ -119,6 +119,7 @@ func (m *Machine) applyOperation(o *Outcome, op *Operation) {
 // applyToQueues applies a command of sqs, and moves the bodies that it stored
 // or hands out.
 func (m *Machine) applyToQueues(o *Outcome, c sqs.Command, contents [][]byte) {
+	watch := m.watched(o.Index, c)
 	result, refusal, panicked := m.applyIsolated(o.Index, c)
 	if panicked {
 		// What the command has done is unknown: it may have stored messages
@@ -138,6 +139,9 @@ func (m *Machine) applyToQueues(o *Outcome, c sqs.Command, contents [][]byte) {
 	}
 	if received, ok := result.(sqs.ReceiveMessageResult); ok {
 		o.Bodies = m.pin(received.Messages)
+	}
+	if watch != nil {
+		watch.result(c, o)
 	}
 }
 
@@ -165,7 +169,7 @@ func (m *Machine) applyIsolated(index uint64, c sqs.Command) (result sqs.Result,
 		m.planted(c)
 	}
 	result, events, refusal := m.state.queues.Apply(m.moment(), c)
-	m.addEvents(events)
+	m.addEvents(index, events)
 	return result, refusal, false
 }
 
@@ -181,7 +185,7 @@ func (m *Machine) pulse(o *Outcome) {
 			o.Err = &errPanicked
 		}
 	}()
-	m.addEvents(m.state.queues.Pulse(m.moment()))
+	m.addEvents(o.Index, m.state.queues.Pulse(m.moment()))
 }
 
 func (m *Machine) report(r PanicReport) {
@@ -225,10 +229,13 @@ func (m *Machine) pin(messages []sqs.Received) []Fetch {
 const mergeWindow = 16
 
 // addEvents adds to the batch's events those that it does not have yet. The
-// order of different events of a queue stays.
-func (m *Machine) addEvents(events []sqs.Event) {
+// order of different events of a queue stays. Moves are for the watcher alone.
+func (m *Machine) addEvents(index uint64, events []sqs.Event) {
 	for _, e := range events {
-		if !m.hasEvent(e) {
+		switch {
+		case e.Kind == sqs.MessageMoved:
+			m.moved(index, e)
+		case !m.hasEvent(e):
 			m.events = append(m.events, e)
 		}
 	}

@@ -7,8 +7,8 @@ import (
 
 // Bodies keeps the contents of messages by their numbers. Its signatures have
 // builtin types only, so that an implementation need not know this package.
-// All methods but WriteLive and Pending are called by one goroutine, under the
-// lock of the Machine; those two may be called concurrently with the others.
+// All methods but Pin, WriteLive and Pending are called by one goroutine, under
+// the lock of the Machine; those three may be called concurrently with the others.
 type Bodies interface {
 	// Append keeps record under number, which is one more than that of the
 	// call before. The record may be kept as it is, for nobody changes it; but
@@ -17,7 +17,8 @@ type Bodies interface {
 
 	// Pin returns a function that reads the body of that number, at any time
 	// and from any goroutine, whatever happens to the body meanwhile. It
-	// reports false if there is no such body.
+	// reports false if there is no such body; of one that is dead it may report
+	// true, and reading is then an error. Pin does not wait for a disk.
 	Pin(number uint64) (func() ([]byte, error), bool)
 
 	// CloseChunk marks the moment of a snapshot: the next WriteLive writes
@@ -30,7 +31,8 @@ type Bodies interface {
 	WriteLive(w io.Writer, live iter.Seq2[uint64, uint64]) error
 
 	// OpenGeneration reads what WriteLive wrote, up to the end of r, without
-	// changing what Pin finds. Calling commit replaces the old bodies by the
+	// changing what Pin finds. If r is the StateReader of a snapshot of this
+	// node, the bodies are where WriteLive has put them. Calling commit replaces the old bodies by the
 	// new ones; the next number to be appended is next. Without that call the
 	// new ones are dropped.
 	OpenGeneration(r io.Reader, next uint64) (commit func(), err error)

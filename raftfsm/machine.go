@@ -22,6 +22,7 @@ type Machine struct {
 	applied   atomic.Uint64            // == state.applied
 	panics    atomic.Uint64
 	lastPanic atomic.Pointer[PanicReport]
+	watcher   atomic.Pointer[func(Step)]
 
 	letPanic bool              // do not recover the panics of commands
 	planted  func(sqs.Command) // for tests of the recovery; called where a command is applied
@@ -76,7 +77,10 @@ func (m *Machine) install(s state) {
 }
 
 // View is the state as it is during a call of Machine.View.
-type View struct{ state *state }
+type View struct {
+	state  *state
+	bodies Bodies
+}
 
 // Queues may be used for its reading methods only.
 func (v View) Queues() *sqs.State { return v.state.queues }
@@ -87,6 +91,10 @@ func (v View) Now() sqs.Time { return v.state.now }
 // Settings are those that the next entry will find.
 func (v View) Settings() Settings { return *v.state.settings }
 
+// Body takes hold of the content of a message, to be read at any time; false if
+// the node does not have it.
+func (v View) Body(number uint64) (Fetch, bool) { return v.bodies.Pin(number) }
+
 // Applied is the index of the newest entry.
 func (v View) Applied() uint64 { return v.state.applied }
 
@@ -95,7 +103,7 @@ func (v View) Applied() uint64 { return v.state.applied }
 func (m *Machine) View(f func(v View)) {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
-	f(View{&m.state})
+	f(View{&m.state, m.bodies})
 }
 
 // Settings are the replicated settings as of now. It takes no lock.

@@ -88,7 +88,8 @@ func (s *snapshot) Release() { *s = snapshot{} }
 
 // Restore implements raft.FSM. The new state is built and checked aside and
 // swapped in as the last step: after an error the machine is as it was.
-func (m *Machine) Restore(r io.ReadCloser) error {
+func (m *Machine) Restore(source io.ReadCloser) error {
+	r := ownReader(source)
 	s, err := readState(r)
 	if err != nil {
 		return fmt.Errorf("restore snapshot: %w", err)
@@ -102,6 +103,19 @@ func (m *Machine) Restore(r io.ReadCloser) error {
 	commit()
 	m.install(s)
 	return nil
+}
+
+// ownReader is the reader without raft's wrapper. If it is of a store that keeps
+// bodies apart from the state, it is the one that Bodies knows: bodies that are
+// on this node's disk are not copied then.
+func ownReader(source io.ReadCloser) io.Reader {
+	if wrapped, ok := source.(raft.ReadCloserWrapper); ok {
+		source = wrapped.WrappedReadCloser()
+	}
+	if own, ok := source.(interface{ StateReader() io.ReadCloser }); ok {
+		return own.StateReader()
+	}
+	return source
 }
 
 // readState reads all of a snapshot but the bodies. It reads no byte too many.

@@ -2,6 +2,7 @@ package sqs
 
 import (
 	"cmp"
+	"math"
 	"slices"
 )
 
@@ -92,16 +93,24 @@ func (p *RedriveAllowPolicy) admits(source QueueKey) bool {
 
 // deadLetters returns where the queue's messages go that were received too
 // often, and what too often is. While the target does not exist they stay and
-// are delivered on, and so they do when there is no policy.
-func (s *State) deadLetters(q *queue) (target *queue, most uint32) {
+// are delivered on, and so they do when there is no policy: nothing is too often
+// then.
+func (s *State) deadLetters(q *queue) (target *queue, tooOften uint32) {
 	if q.settings.redriveText == "" {
-		return nil, 0
+		return nil, math.MaxUint32
 	}
+	tooOften = uint32(q.settings.redrive.MaxReceiveCount)
 	target = s.queues[q.settings.redrive.Target]
 	if target == nil || target.damaged {
-		return nil, 0
+		return nil, tooOften
 	}
-	return target, uint32(q.settings.redrive.MaxReceiveCount)
+	return target, tooOften
+}
+
+// dangling reports whether the queue's RedrivePolicy names a queue that does
+// not exist.
+func (s *State) dangling(q *queue) bool {
+	return q.settings.redriveText != "" && s.queues[q.settings.redrive.Target] == nil
 }
 
 // parcel is a message on its way from one queue to another.
@@ -124,9 +133,11 @@ func (q *queue) pack(slot uint32) parcel {
 // and its enqueue time stay (so retention runs on), the shown receive count goes
 // on, and the one that RedrivePolicies compare begins anew. The queue's
 // DelaySeconds does not apply. In a FIFO queue the message is enqueued anew, at
-// the end of its group, and no deduplication id matters. (SQS developer guide, dead-letter queues; AWS
-// recording test_dead_letter_queue_message_attributes.)
-func (q *queue) accept(now Time, p parcel, source QueueKey) {
+// the end of its group, and no deduplication id matters. (SQS developer guide,
+// dead-letter queues; AWS recording
+// test_dead_letter_queue_message_attributes.) It returns the message's sequence
+// number here.
+func (q *queue) accept(now Time, p parcel, source QueueKey) uint64 {
 	q.lastSequence++
 	r := p.record
 	r.sequence = q.lastSequence
@@ -138,9 +149,10 @@ func (q *queue) accept(now Time, p parcel, source QueueKey) {
 		r.sentAt = now
 		r.origin = q.fifo.origins.use(p.origin.deadLetterOf(source))
 		q.fifo.add(r, p.group)
-		return
+		return r.sequence
 	}
 	r.group = q.messages.groups.use(p.group)
 	r.origin = q.messages.origins.use(p.origin.deadLetterOf(source))
 	q.messages.settle(q.messages.enter(r), now, 0)
+	return r.sequence
 }

@@ -4,6 +4,15 @@ package sqs
 type Event struct {
 	Kind  EventKind
 	Queue QueueKey
+	Move  *Move // of a MessageMoved
+}
+
+// Move says which message of Event.Queue went where.
+type Move struct {
+	Sequence   uint64 // of the message in Event.Queue
+	Body       uint64
+	To         QueueKey
+	ToSequence uint64 // of the message in To
 }
 
 // EventKind says what happened to the queue of an Event.
@@ -15,4 +24,10 @@ const (
 	MessagesAvailable EventKind = iota + 1
 	// QueueDeleted says that the queue is gone.
 	QueueDeleted
+	// MessageMoved says that one message went from the queue to another one.
+	// It concerns only who watches single messages.
+	MessageMoved
+	// DeadLetterTargetMissing says that messages of the queue were handed out
+	// once more because the queue that its RedrivePolicy names does not exist.
+	DeadLetterTargetMissing
 )

@@ -10,6 +10,7 @@ func (s *State) receiveFIFO(at Moment, q *queue, c ReceiveMessage) (Result, []Ev
 	f.attempts.forget(at.Now)
 	result := ReceiveMessageResult{Messages: q.repeat(at.Now, c)}
 	var moved []parcel
+	stranded := 0
 	target, tooOften := s.deadLetters(q)
 	if result.Messages == nil {
 		most := min(c.MaxMessages, MaxReceivedMessages)
@@ -19,6 +20,7 @@ func (s *State) receiveFIFO(at Moment, q *queue, c ReceiveMessage) (Result, []Ev
 		p := picking{queue: q, now: at.Now, most: most, movable: target != nil, tooOften: tooOften}
 		p.pick()
 		result.Messages, moved = q.deliverFIFO(at.Now, p.taken, c), p.moved
+		stranded = p.stranded
 		p.fileAll()
 		if f.attempts.remember(at.Now, c, result.Messages, f) {
 			s.due(q, at.Now.WindowEnd(attemptWindow))
@@ -28,13 +30,7 @@ func (s *State) receiveFIFO(at Moment, q *queue, c ReceiveMessage) (Result, []Ev
 	if f.sooner || f.groups.wake(at.Now, q.delayWindow()) < wake {
 		events = append(events, Event{Kind: MessagesAvailable, Queue: q.key})
 	}
-	if len(moved) > 0 {
-		s.deliverDead(at.Now, q, target, moved)
-		if target != q || len(events) == 0 {
-			events = append(events, Event{Kind: MessagesAvailable, Queue: target.key})
-		}
-	}
-	return result, events, nil
+	return result, s.afterDeadLetters(at.Now, q, target, moved, stranded, events), nil
 }
 
 // picking takes messages for one receive out of the groups of a FIFO queue.
@@ -46,6 +42,7 @@ type picking struct {
 	tooOften uint32 // receives
 	taken    []uint32
 	moved    []parcel
+	stranded int      // taken, although received tooOften
 	unfiled  []uint32 // groups
 }
 
@@ -80,6 +77,9 @@ func (p *picking) pickOf(id uint32, window Time) (more bool) {
 			return true
 		case !p.movable || r.received < p.tooOften:
 			p.taken = append(p.taken, slot)
+			if r.received >= p.tooOften {
+				p.stranded++
+			}
 		case len(p.moved) == maxMoves:
 			return false
 		default:

@@ -138,8 +138,8 @@ func (h *header) appendTo(dst []byte) []byte {
 		dst = appendTime(dst, t)
 	}
 	dst = binary.AppendUvarint(dst, h.lastSequence)
-	for _, n := range []uint64{h.counters.Sent, h.counters.SentBytes, h.counters.Received, h.counters.Deleted, h.counters.Deduplicated} {
-		dst = binary.AppendUvarint(dst, n)
+	for _, n := range h.counters.all() {
+		dst = binary.AppendUvarint(dst, *n)
 	}
 	dst = appendBool(dst, h.damaged)
 	dst = binary.AppendUvarint(dst, uint64(len(h.tags)))

@@ -1,6 +1,9 @@
 package sqs
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 func (s *State) listQueues(c ListQueues) (Result, []Event, *Error) {
 	from := s.place(QueueKey{Account: c.Account, Name: max(c.Prefix, c.After)})
@@ -36,6 +39,10 @@ type QueueCensus struct {
 	// does not count in a standard queue (SQS developer guide,
 	// ApproximateAgeOfOldestMessage).
 	OldestSentAt Time
+	// DeadLetterTarget is the queue that the RedrivePolicy names; zero without
+	// one. Dangling says that there is no such queue.
+	DeadLetterTarget QueueKey
+	Dangling         bool
 	Counters
 }
 
@@ -49,23 +56,62 @@ type Totals struct {
 func (s *State) Census(now Time) []QueueCensus {
 	census := make([]QueueCensus, 0, len(s.directory))
 	for _, q := range s.directory {
-		n := q.counts(now)
-		c := QueueCensus{
-			Queue:        q.key,
-			Incarnation:  q.incarnation,
-			Damaged:      q.damaged,
-			Visible:      n.visible,
-			InFlight:     n.inFlight,
-			Delayed:      n.delayed,
-			OldestSentAt: q.oldestArrival(now),
-			Counters:     q.counters,
-		}
-		if q.fifo != nil {
-			c.GroupsInFlight = q.fifo.groups.inFlight(now)
-		}
-		census = append(census, c)
+		census = append(census, s.census(q, now))
 	}
 	return census
+}
+
+func (s *State) census(q *queue, now Time) QueueCensus {
+	n := q.counts(now)
+	c := QueueCensus{
+		Queue:            q.key,
+		Incarnation:      q.incarnation,
+		Damaged:          q.damaged,
+		Visible:          n.visible,
+		InFlight:         n.inFlight,
+		Delayed:          n.delayed,
+		OldestSentAt:     q.oldestArrival(now),
+		DeadLetterTarget: q.settings.redrive.Target,
+		Dangling:         s.dangling(q),
+		Counters:         q.counters,
+	}
+	if q.fifo != nil {
+		c.GroupsInFlight = q.fifo.groups.inFlight(now)
+	}
+	return c
+}
+
+// QueueDescription is all that there is to know about one queue.
+type QueueDescription struct {
+	QueueCensus
+	Attributes []Attribute // the settable ones that have a value, sorted by name
+	Tags       []Tag       // sorted by key
+	CreatedAt  Time
+	ModifiedAt Time
+	PurgedAt   Time       // 0: never
+	Sources    []QueueKey // whose RedrivePolicy names this queue, in order
+}
+
+// Describe tells everything about one queue; false when there is no such queue.
+// It only reads.
+func (s *State) Describe(key QueueKey, now Time) (QueueDescription, bool) {
+	q := s.queues[key]
+	if q == nil {
+		return QueueDescription{}, false
+	}
+	d := QueueDescription{
+		QueueCensus: s.census(q, now),
+		Attributes:  q.settings.list(),
+		Tags:        q.tags,
+		CreatedAt:   q.createdAt,
+		ModifiedAt:  q.modifiedAt,
+		PurgedAt:    q.purgedAt,
+	}
+	i, _ := slices.BinarySearchFunc(s.links, link{target: key}, link.compare)
+	for ; i < len(s.links) && s.links[i].target == key; i++ {
+		d.Sources = append(d.Sources, s.links[i].source)
+	}
+	return d, true
 }
 
 // Totals sums up all queues. It only reads.

@@ -140,7 +140,7 @@ func (m *model) receiveFIFO(at sqs.Moment, q *modelQueue, c sqs.ReceiveMessage) 
 		}
 		return sqs.ReceiveMessageResult{Messages: a.received}
 	}
-	most := min(c.MaxMessages, at.Rules.InFlightLimit-q.census(at.Now).InFlight)
+	most := min(c.MaxMessages, at.Rules.InFlightLimit-m.census(q, at.Now).InFlight)
 	target := m.queue(q.target)
 	var taken, moved []*modelMessage
 	full := false
@@ -164,6 +164,9 @@ func (m *model) receiveFIFO(at sqs.Moment, q *modelQueue, c sqs.ReceiveMessage) 
 			}
 			if target == nil || x.received < q.maxReceives {
 				taken = append(taken, x)
+				if q.target != "" && x.received >= q.maxReceives {
+					q.stranded++
+				}
 				continue
 			}
 			if full = len(moved) == 100; full {

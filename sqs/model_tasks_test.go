@@ -30,7 +30,7 @@ func (m *model) taskCommand(at sqs.Moment, q *modelQueue, c sqs.Command) (sqs.Re
 		}
 		m.task = &modelTask{source: q.name, MoveTask: sqs.MoveTask{
 			ID: c.Task, Status: sqs.TaskRunning, Destination: c.Destination, MaxPerSecond: c.MaxPerSecond,
-			ToMove: uint64(q.census(at.Now).Visible), StartedAt: at.Now,
+			ToMove: uint64(m.census(q, at.Now).Visible), StartedAt: at.Now,
 		}}
 		return sqs.Done{}, ""
 	case sqs.CancelMessageMoveTask:

@@ -19,6 +19,7 @@ type modelQueue struct {
 	target                              string
 	purgedAt                            sqs.Time
 	sent, sentBytes, received, deletion uint64
+	moved, stranded                     uint64
 	messages                            []*modelMessage
 
 	modelFIFO
@@ -78,10 +79,15 @@ func windowEnd(now sqs.Time, d time.Duration) sqs.Time {
 	return now + ms + ms/1000 + 1
 }
 
-func (q *modelQueue) census(now sqs.Time) sqs.QueueCensus {
+func (m *model) census(q *modelQueue, now sqs.Time) sqs.QueueCensus {
 	c := sqs.QueueCensus{
 		Queue: key(q.name), Incarnation: q.incarnation,
-		Counters: sqs.Counters{Sent: q.sent, SentBytes: q.sentBytes, Received: q.received, Deleted: q.deletion},
+		Counters: sqs.Counters{
+			Sent: q.sent, SentBytes: q.sentBytes, Received: q.received, Deleted: q.deletion, Moved: q.moved, Stranded: q.stranded,
+		},
+	}
+	if q.target != "" {
+		c.DeadLetterTarget, c.Dangling = key(q.target), m.queue(q.target) == nil
 	}
 	for _, x := range q.messages {
 		switch {
@@ -98,6 +104,23 @@ func (q *modelQueue) census(now sqs.Time) sqs.QueueCensus {
 	}
 	q.censusFIFO(&c, now)
 	return c
+}
+
+func (q *modelQueue) peeked(x *modelMessage, now sqs.Time) sqs.Peeked {
+	p := sqs.Peeked{
+		Sequence: x.sequence, Body: x.body, State: sqs.Visible, GroupID: x.group, SentAt: x.sentAt, ArrivedAt: x.arrivedAt,
+		FirstReceivedAt: x.firstReceivedAt, ReceiveCount: x.carried + x.received, Redriven: x.redriven(),
+	}
+	if at := q.availableAt(x); at > now {
+		p.State, p.AvailableAt = sqs.Delayed, at
+		if x.everReceived {
+			p.State = sqs.InFlight
+		}
+	}
+	if x.moved {
+		p.DeadLetterSource = key(x.from)
+	}
+	return p
 }
 
 func (m *model) apply(at sqs.Moment, c sqs.Command) (sqs.Result, string) {
@@ -236,7 +259,7 @@ func (q *modelQueue) send(at sqs.Moment, c sqs.SendMessageBatch) sqs.Result {
 		q.sent++
 		q.sentBytes += uint64(e.Size)
 		q.messages = append(q.messages, &modelMessage{
-			sequence: q.sequence, body: body, sentAt: at.Now, arrivedAt: at.Now, visibleAt: windowEnd(at.Now, delay),
+			sequence: q.sequence, body: body, sentAt: at.Now, arrivedAt: at.Now, visibleAt: windowEnd(at.Now, delay), group: e.GroupID,
 		})
 		r.Entries = append(r.Entries, sqs.SendResult{Body: body, MessageID: e.MessageID})
 		body++
@@ -245,7 +268,7 @@ func (q *modelQueue) send(at sqs.Moment, c sqs.SendMessageBatch) sqs.Result {
 }
 
 func (m *model) receive(at sqs.Moment, q *modelQueue, c sqs.ReceiveMessage) (sqs.Result, string) {
-	most := min(c.MaxMessages, at.Rules.InFlightLimit-q.census(at.Now).InFlight)
+	most := min(c.MaxMessages, at.Rules.InFlightLimit-m.census(q, at.Now).InFlight)
 	if most <= 0 && c.Short {
 		return nil, fmt.Sprintf("OverLimit: The queue has the maximum number of messages in flight, %d.", at.Rules.InFlightLimit)
 	}
@@ -276,6 +299,9 @@ func (m *model) receive(at sqs.Moment, q *modelQueue, c sqs.ReceiveMessage) (sqs
 			q.moveTo(at.Now, target, x)
 			continue
 		}
+		if q.target != "" && target == nil && x.received >= q.maxReceives {
+			q.stranded++
+		}
 		x.received++
 		x.everReceived = true
 		if x.firstReceivedAt == 0 {
@@ -297,6 +323,7 @@ func (m *model) receive(at sqs.Moment, q *modelQueue, c sqs.ReceiveMessage) (sqs
 }
 
 func (q *modelQueue) moveTo(now sqs.Time, target *modelQueue, x *modelMessage) {
+	q.moved++
 	q.messages = slices.DeleteFunc(q.messages, func(other *modelMessage) bool { return other == x })
 	target.sequence++
 	moved := &modelMessage{

@@ -211,11 +211,7 @@ func (s *State) runTasks(at Moment, left *steps) (events []Event) {
 		if share <= 0 {
 			break
 		}
-		for _, e := range s.runTask(at, q, each, &share) {
-			if !slices.Contains(events, e) {
-				events = append(events, e)
-			}
-		}
+		events = append(events, s.runTask(at, q, each, &share)...)
 	}
 	*left += max(share, 0)
 	return events
@@ -240,44 +236,47 @@ func (s *State) runTask(at Moment, q *queue, most int, left *steps) []Event {
 	full := q.full(at)
 	freed := q.advance(at.Now, left)
 	events := q.roomEvent(freed || full && !q.full(at))
-	moved, most := 0, min(most, t.allowance(at.Now))
+	var moves []Event
 	var failure Code
-	for moved < most && left.take() {
-		target, reason := s.moveNext(at.Now, q, t)
-		if target == nil {
+	for most = min(most, t.allowance(at.Now)); len(moves) < most && left.take(); {
+		move, reason := s.moveNext(at.Now, q, t)
+		if move == nil {
 			failure = reason
 			break
 		}
-		moved++
-		if e := (Event{Kind: MessagesAvailable, Queue: target.key}); !slices.Contains(events, e) {
+		moves = append(moves, Event{Kind: MessageMoved, Queue: q.key, Move: move})
+		if e := (Event{Kind: MessagesAvailable, Queue: move.To}); !slices.Contains(events, e) {
 			events = append(events, e)
 		}
 	}
-	t.spend(moved)
+	t.spend(len(moves))
 	switch {
 	case failure != "":
 		s.endTask(q, TaskFailed, failure)
 	case q.available(at.Now, 1, 0) == 0:
 		s.endTask(q, TaskCompleted, "")
 	}
-	return events
+	return append(events, moves...)
 }
 
-// moveNext moves the message that a receive would find first, and returns where
-// to. It is nil when there is no message, or, for a reason, no place for it.
-func (s *State) moveNext(now Time, q *queue, t *moveTask) (target *queue, reason Code) {
+// moveNext moves the message that a receive would find first. It returns nil when
+// there is no message, or, for a reason, no place for it.
+func (s *State) moveNext(now Time, q *queue, t *moveTask) (move *Move, reason Code) {
 	slot, o, ok := q.lookNext(now)
 	if !ok {
 		return nil, ""
 	}
-	target, reason = s.destination(q, t, o)
+	target, reason := s.destination(q, t, o)
 	if target == nil {
 		q.leave(now, slot)
 		return nil, reason
 	}
-	target.acceptRedriven(now, q.packNext(slot), t.id)
+	p := q.packNext(slot)
+	move = &Move{Sequence: p.sequence, Body: p.body, To: target.key}
+	target.acceptRedriven(now, p, t.id)
+	move.ToSequence = target.lastSequence
 	s.expect(target, now)
-	return target, ""
+	return move, ""
 }
 
 // lookNext finds the message that a receive would find first. It must be left or

@@ -47,9 +47,16 @@ type Counters struct {
 	SentBytes uint64 // what those messages counted against MaximumMessageSize
 	Received  uint64 // deliveries
 	Deleted   uint64 // successful deletes, also repeated ones; neither expiry nor purge
+	Moved     uint64 // messages that went from here to the dead-letter queue
+	Stranded  uint64 // deliveries instead of such a move, for want of a dead-letter queue
 	// Deduplicated counts the sends to a FIFO queue that were duplicates; Sent
 	// does not count them.
 	Deduplicated uint64
+}
+
+// all are the counters in the order of their encoding.
+func (c *Counters) all() [7]*uint64 {
+	return [...]*uint64{&c.Sent, &c.SentBytes, &c.Received, &c.Deleted, &c.Moved, &c.Stranded, &c.Deduplicated}
 }
 
 // compare orders keys by account, then by name.

@@ -315,7 +315,7 @@ func (g *generator) compareEvents(before [modelQueueCount]outlook, events []sqs.
 func (g *generator) compareCensus(c sqs.Command) string {
 	var want []sqs.QueueCensus
 	for _, q := range g.model.queues {
-		want = append(want, q.census(g.at.Now))
+		want = append(want, g.model.census(q, g.at.Now))
 	}
 	got := g.state.Census(g.at.Now)
 	due, ever := g.state.NextPulse()
@@ -343,7 +343,34 @@ func (g *generator) compareCensus(c sqs.Command) string {
 			return fmt.Sprintf("available in %s: got %d, want %d", q.Queue.Name, got, available)
 		}
 	}
+	if problem := g.comparePeek(); problem != "" {
+		return problem
+	}
 	return g.compareNext()
+}
+
+// comparePeek looks at one page of one queue.
+func (g *generator) comparePeek() string {
+	if len(g.model.queues) == 0 {
+		return ""
+	}
+	q := g.model.queues[g.IntN(len(g.model.queues))]
+	state, after, limit := sqs.MessageState(g.IntN(4)), g.Uint64N(q.sequence+1), 1+g.IntN(20)
+	var want []sqs.Peeked
+	for _, x := range q.messages {
+		found := q.peeked(x, g.at.Now)
+		if x.sequence > after && len(want) < limit && (state == sqs.AnyState || state == found.State) {
+			want = append(want, found)
+		}
+	}
+	got, ok := g.state.Peek(key(q.name), g.at.Now, state, after, limit)
+	if !ok || !slices.Equal(got.Messages, want) {
+		return fmt.Sprintf("peek of %s, state %d, after %d, limit %d:\n got %+v\nwant %+v", q.name, state, after, limit, got.Messages, want)
+	}
+	if full := len(want) == limit; full && got.Next != want[limit-1].Sequence || !full && got.More {
+		return fmt.Sprintf("peek of %s: got next %d, more %t after %d of %d", q.name, got.Next, got.More, len(want), limit)
+	}
+	return ""
 }
 
 // compareNext compares NextAvailable. It may be too early for a message that

@@ -20,33 +20,48 @@ func (s *State) receiveMessage(at Moment, c ReceiveMessage) (Result, []Event, *E
 	}
 	wake := q.messages.wake(at.Now)
 	target, tooOften := s.deadLetters(q)
-	taken, moved := q.take(at.Now, most, target != nil, tooOften)
+	taken, moved, stranded := q.take(at.Now, most, target != nil, tooOften)
 	result := ReceiveMessageResult{Messages: q.deliver(at.Now, taken, c)}
 	var events []Event
 	if q.messages.wake(at.Now) < wake || q.visibleAgain(taken) {
 		events = append(events, Event{Kind: MessagesAvailable, Queue: q.key})
 	}
-	if len(moved) > 0 {
-		s.deliverDead(at.Now, q, target, moved)
-		if target != q || len(events) == 0 {
-			events = append(events, Event{Kind: MessagesAvailable, Queue: target.key})
-		}
+	return result, s.afterDeadLetters(at.Now, q, target, moved, stranded, events), nil
+}
+
+// afterDeadLetters brings the messages that a receive moved to the dead-letter
+// queue, counts, and completes the receive's events.
+func (s *State) afterDeadLetters(now Time, q, target *queue, moved []parcel, stranded int, events []Event) []Event {
+	if stranded > 0 {
+		q.counters.Stranded += uint64(stranded)
+		events = append(events, Event{Kind: DeadLetterTargetMissing, Queue: q.key})
 	}
-	return result, events, nil
+	if len(moved) == 0 {
+		return events
+	}
+	if target != q || len(events) == 0 {
+		events = append(events, Event{Kind: MessagesAvailable, Queue: target.key})
+	}
+	return s.deliverDead(now, q, target, moved, events)
 }
 
 // take takes the next messages for a receive out of the orders by age, at most
 // most of them. What was received tooOften, if there is somewhere to move it, is
-// packed instead, and so is not looked at again in this receive.
-func (q *queue) take(now Time, most int, movable bool, tooOften uint32) (taken []uint32, moved []parcel) {
+// packed instead, and so is not looked at again in this receive; if there is
+// nowhere, it is taken and counted as stranded.
+func (q *queue) take(now Time, most int, movable bool, tooOften uint32) (taken []uint32, moved []parcel, stranded int) {
 	m, cutoff := &q.messages, q.cutoff(now)
 	for len(taken) < most {
 		slot, ok := m.takeNext(cutoff)
 		if !ok {
 			break
 		}
-		if !movable || m.records.at(slot).received < tooOften {
+		often := m.records.at(slot).received >= tooOften
+		if !movable || !often {
 			taken = append(taken, slot)
+			if often {
+				stranded++
+			}
 			continue
 		}
 		if len(moved) == maxMoves {
@@ -55,7 +70,7 @@ func (q *queue) take(now Time, most int, movable bool, tooOften uint32) (taken [
 		}
 		moved = append(moved, q.pack(slot))
 	}
-	return taken, moved
+	return taken, moved, stranded
 }
 
 // takeNext takes the message of the lowest send order among those that are
@@ -124,10 +139,16 @@ func (q *queue) visibleAgain(delivered []uint32) bool {
 	return len(delivered) > 0 && !q.messages.records.at(delivered[0]).hidden()
 }
 
-// deliverDead puts moved messages into the dead-letter queue of q.
-func (s *State) deliverDead(now Time, q, target *queue, moved []parcel) {
+// deliverDead puts moved messages into the dead-letter queue of q, and appends
+// the events of that.
+func (s *State) deliverDead(now Time, q, target *queue, moved []parcel, events []Event) []Event {
+	q.counters.Moved += uint64(len(moved))
 	for _, p := range moved {
-		target.accept(now, p, q.key)
+		sequence := target.accept(now, p, q.key)
 		s.expect(target, p.sentAt)
+		events = append(events, Event{
+			Kind: MessageMoved, Queue: q.key, Move: &Move{Sequence: p.sequence, Body: p.body, To: target.key, ToSequence: sequence},
+		})
 	}
+	return events
 }

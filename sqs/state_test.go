@@ -59,6 +59,7 @@ func key(name string) sqs.QueueKey { return sqs.QueueKey{Account: account, Name:
 //	rules inflight=N purge=D delete=D dedup=D
 //	pulse, damage QUEUE, census, totals, bodies
 //	available QUEUE, next QUEUE      what long polls ask
+//	peek QUEUE state=S after=N limit=N, describe QUEUE
 //	repeat n=N COMMAND …             shows the last answer
 //	thaw                             goes on with the state after Freeze and Thaw
 func (s *script) play(t *testing.T, d *datadriven.TestData) string {
@@ -94,6 +95,12 @@ func (s *script) play(t *testing.T, d *datadriven.TestData) string {
 		return fmt.Sprintln(wait, ok)
 	case "census":
 		return s.census()
+	case "peek":
+		return s.peek(t, d)
+	case "describe":
+		described, ok := s.state.Describe(queueArg(d), s.at.Now)
+		return fmt.Sprintf("%t %d attributes, tags %v, sources %v, purged %s\n",
+			ok, len(described.Attributes), described.Tags, described.Sources, maybe(described.PurgedAt, described.PurgedAt != 0))
 	case "totals":
 		return fmt.Sprintf("%+v\n", s.state.Totals(s.at.Now))
 	case "bodies":
@@ -405,11 +412,43 @@ func (s *script) census() string {
 		}
 		fmt.Fprintf(&b, "%s#%d visible=%d inflight=%d delayed=%d oldest=%s sent=%d bytes=%d received=%d deleted=%d damaged=%t",
 			c.Queue.Name, c.Incarnation, c.Visible, c.InFlight, c.Delayed, oldest, c.Sent, c.SentBytes, c.Received, c.Deleted, c.Damaged)
+		if c.DeadLetterTarget != (sqs.QueueKey{}) {
+			fmt.Fprintf(&b, " target=%s dangling=%t moved=%d stranded=%d", c.DeadLetterTarget.Name, c.Dangling, c.Moved, c.Stranded)
+		}
 		if sqs.IsFIFO(c.Queue.Name) {
 			fmt.Fprintf(&b, " groups-inflight=%d deduplicated=%d", c.GroupsInFlight, c.Deduplicated)
 		}
 		b.WriteByte('\n')
 	}
+	return b.String()
+}
+
+func (s *script) peek(t *testing.T, d *datadriven.TestData) string {
+	t.Helper()
+	after, limit, state := 0, 10, ""
+	d.MaybeScanArgs(t, "after", &after)
+	d.MaybeScanArgs(t, "limit", &limit)
+	d.MaybeScanArgs(t, "state", &state)
+	states := map[string]sqs.MessageState{"visible": sqs.Visible, "inflight": sqs.InFlight, "delayed": sqs.Delayed}
+	page, ok := s.state.Peek(queueArg(d), s.at.Now, states[state], uint64(after), limit)
+	if !ok {
+		return "no such queue\n"
+	}
+	var b strings.Builder
+	for _, m := range page.Messages {
+		fmt.Fprintf(&b, "%d: m%d %d group=%q sent=%s", m.Sequence, m.Body, m.State, m.GroupID, since(m.SentAt))
+		if m.AvailableAt != 0 {
+			fmt.Fprintf(&b, " available=%s", since(m.AvailableAt))
+		}
+		if m.ReceiveCount > 0 {
+			fmt.Fprintf(&b, " count=%d first=%s", m.ReceiveCount, since(m.FirstReceivedAt))
+		}
+		if m.DeadLetterSource != (sqs.QueueKey{}) {
+			fmt.Fprintf(&b, " from=%s arrived=%s", m.DeadLetterSource.Name, since(m.ArrivedAt))
+		}
+		b.WriteByte('\n')
+	}
+	fmt.Fprintf(&b, "next=%d more=%t\n", page.Next, page.More)
 	return b.String()
 }
 
@@ -504,9 +543,22 @@ func showError(err *sqs.Error) string {
 
 func showEvents(events []sqs.Event) string {
 	var b strings.Builder
+	moved := 0
 	for _, e := range events {
-		kind := map[sqs.EventKind]string{sqs.MessagesAvailable: "available", sqs.QueueDeleted: "deleted"}[e.Kind]
+		if e.Kind == sqs.MessageMoved {
+			if moved++; moved > 3 {
+				continue
+			}
+			fmt.Fprintf(&b, "event: %s moved m%d to %s/%d\n", e.Queue.Name, e.Move.Body, e.Move.To.Name, e.Move.ToSequence)
+			continue
+		}
+		kind := map[sqs.EventKind]string{
+			sqs.MessagesAvailable: "available", sqs.QueueDeleted: "deleted", sqs.DeadLetterTargetMissing: "target missing",
+		}[e.Kind]
 		fmt.Fprintf(&b, "event: %s %s\n", e.Queue.Name, kind)
+	}
+	if moved > 3 {
+		fmt.Fprintf(&b, "event: and %d more moved\n", moved-3)
 	}
 	return b.String()
 }

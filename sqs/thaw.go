@@ -150,7 +150,7 @@ func (d *decoder) header() header {
 		*t = d.time()
 	}
 	h.lastSequence = d.number(math.MaxUint64 / 2)
-	for _, n := range []*uint64{&h.counters.Sent, &h.counters.SentBytes, &h.counters.Received, &h.counters.Deleted, &h.counters.Deduplicated} {
+	for _, n := range h.counters.all() {
 		*n = d.number(math.MaxUint64)
 	}
 	h.damaged = d.bool()

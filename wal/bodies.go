@@ -7,9 +7,9 @@ import (
 	"sync"
 )
 
-// Bodies is the body store: the contents of messages by their numbers, which
-// rise by one for the life of a cluster and are never used again. In this
-// version all of it is in memory, and a snapshot carries every live body.
+// Bodies is a body store in memory: the contents of messages by their numbers,
+// which rise by one for the life of a cluster and are never used again. A
+// snapshot carries every live body. A node with a disk has Segments instead.
 //
 // Bodies lie in chunks of consecutive numbers. The open chunk takes what is
 // appended and only refers to it, so a short body keeps the whole log entry
@@ -58,6 +58,18 @@ func (c *openChunk) find(number uint64) ([]byte, bool) {
 	return c.records[number-c.first], true
 }
 
+// add takes the next body.
+func (c *openChunk) add(number uint64, record []byte) {
+	if !c.fixed {
+		c.first, c.fixed = number, true
+	}
+	if _, limit := c.span(); number != limit {
+		panic(fmt.Sprintf("wal: body %d is appended, number %d is next", number, limit))
+	}
+	c.records = append(c.records, record)
+	c.bytes += int64(len(record))
+}
+
 // packedChunk holds the live bodies of an interval in one piece of memory.
 type packedChunk struct {
 	first, limit uint64
@@ -92,15 +104,7 @@ func (c *packedChunk) at(i int) []byte {
 func (b *Bodies) Append(number uint64, record []byte) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	c := b.open
-	if !c.fixed {
-		c.first, c.fixed = number, true
-	}
-	if _, limit := c.span(); number != limit {
-		panic(fmt.Sprintf("wal: body %d is appended, number %d is next", number, limit))
-	}
-	c.records = append(c.records, record)
-	c.bytes += int64(len(record))
+	b.open.add(number, record)
 }
 
 // Pin returns a function that gives the body of that number, at any time and

@@ -51,13 +51,21 @@ type streamWriter struct {
 	count  uint64
 }
 
+func newStreamWriter(w io.Writer) *streamWriter {
+	return &streamWriter{w: bufio.NewWriterSize(w, streamBuffer)}
+}
+
 func (s *streamWriter) write(number uint64, body []byte) error {
 	putFrameHeader(s.header[:], number, body)
-	_, err := s.w.Write(s.header[:])
-	if err == nil {
-		_, err = s.w.Write(body)
+	if _, err := s.w.Write(s.header[:]); err != nil {
+		return fmt.Errorf("write body %d: %w", number, err)
 	}
-	if err != nil {
+	return s.writeFrame(number, body)
+}
+
+// writeFrame writes a frame that is complete, or what is left of it.
+func (s *streamWriter) writeFrame(number uint64, frame []byte) error {
+	if _, err := s.w.Write(frame); err != nil {
 		return fmt.Errorf("write body %d: %w", number, err)
 	}
 	s.count++
@@ -65,13 +73,20 @@ func (s *streamWriter) write(number uint64, body []byte) error {
 }
 
 func (s *streamWriter) end() error {
-	if err := s.write(endOfStream, binary.LittleEndian.AppendUint64(nil, s.count)); err != nil {
-		return err
+	if _, err := s.w.Write(endFrame(s.count)); err != nil {
+		return fmt.Errorf("write bodies: %w", err)
 	}
 	if err := s.w.Flush(); err != nil {
 		return fmt.Errorf("write bodies: %w", err)
 	}
 	return nil
+}
+
+// endFrame is the last frame of a stream of count bodies.
+func endFrame(count uint64) []byte {
+	frame := binary.LittleEndian.AppendUint64(make([]byte, frameHeader), count)
+	putFrameHeader(frame, endOfStream, frame[frameHeader:])
+	return frame
 }
 
 // WriteLive writes the live bodies, given as ranges of numbers (first, count)
@@ -89,15 +104,15 @@ func (b *Bodies) WriteLive(w io.Writer, live iter.Seq2[uint64, uint64]) error {
 
 	cursor, stop := newLiveCursor(live)
 	defer stop()
-	out := &streamWriter{w: bufio.NewWriterSize(w, streamBuffer)}
+	out := newStreamWriter(w)
 	for _, c := range source {
 		if err := p.write(c, cursor, out); err != nil {
 			return err
 		}
 	}
 	p.swap()
-	if number, more := cursor.peek(); more {
-		return fmt.Errorf("write body %d: it is not in a closed chunk", number)
+	if err := cursor.end(); err != nil {
+		return err
 	}
 	if err := out.end(); err != nil {
 		return err
@@ -237,26 +252,38 @@ func (b *Bodies) OpenGeneration(r io.Reader, next uint64) (commit func(), err er
 
 func readBodies(r io.Reader, next uint64) ([]chunk, error) {
 	var p packer
+	err := readStream(r, next, p.reserve, func(uint64, []byte) error { return nil })
+	return p.take(), err
+}
+
+// readStream reads a stream of bodies with numbers below next, not a byte beyond
+// it. Memory for each body comes from reserve; take gets it when it is verified.
+func readStream(r io.Reader, next uint64, reserve func(number uint64, size int) []byte,
+	take func(number uint64, body []byte) error,
+) error {
 	var header [frameHeader]byte
 	var lowest, count uint64
 	for {
 		if err := readFull(r, header[:]); err != nil {
-			return nil, err
+			return err
 		}
 		number := binary.LittleEndian.Uint64(header[:])
 		if number == endOfStream {
-			return p.take(), readEnd(r, header[:], count)
+			return readEnd(r, header[:], count)
 		}
 		if number < lowest || number >= next {
-			return nil, fmt.Errorf("%w: body %d: %w", ErrCorrupt, number, errBodyNumber)
+			return fmt.Errorf("%w: body %d: %w", ErrCorrupt, number, errBodyNumber)
 		}
 		size := binary.LittleEndian.Uint32(header[atFrameLength:])
 		if size > maxBody {
-			return nil, fmt.Errorf("%w: body %d has %d bytes", ErrCorrupt, number, size)
+			return fmt.Errorf("%w: body %d has %d bytes", ErrCorrupt, number, size)
 		}
-		body := p.reserve(number, int(size))
+		body := reserve(number, int(size))
 		if err := readBody(r, header[:], body); err != nil {
-			return nil, fmt.Errorf("body %d: %w", number, err)
+			return fmt.Errorf("body %d: %w", number, err)
+		}
+		if err := take(number, body); err != nil {
+			return err
 		}
 		lowest = number + 1
 		count++

@@ -1,11 +1,12 @@
 // Package wal is what a node keeps on disk: the raft log, raft's term and vote,
-// and its snapshots; and the body store, which is in memory in this version.
-// It knows bytes and raft, and nothing about queues.
+// its snapshots, and the bodies of messages. It knows bytes and raft, and
+// nothing about queues.
 //
 //	Log        raft.LogStore         DIR/wal/        tidwall/wal behind a strict wrapper
 //	Stable     raft.StableStore      DIR/stable.db   raft-boltdb; its file lock is the node's
 //	Snapshots  raft.SnapshotStore    DIR/snapshots/  a directory for each
-//	Bodies     raftfsm.Bodies                        chunks of consecutive numbers
+//	Segments   raftfsm.Bodies        DIR/segments/   bodies in files, each for an interval of numbers
+//	Bodies     raftfsm.Bodies                        the same in memory, for a node without a disk
 //	Verify, Scan                                     read all of it, change nothing
 //
 // # The raft log on disk
@@ -65,6 +66,42 @@
 // state.bin is written in pieces of 1 MiB, each synced, so that it does not
 // hold up the log. A damaged newest snapshot refuses the start.
 //
+// A snapshot of a machine whose bodies are in Segments has a third file, the
+// manifest:
+//
+//	DIR/snapshots/<term>-<index>-<unique>/bodies.json the segments; its xxhash64 is in meta.json
+//
+// # Segments
+//
+//	DIR/segments/<first number>-<serial>.seg
+//
+//	magic 8 · frames · pages · first number of each page, 8 each · footer
+//
+//	frame    number 8 · length 4 · xxhash64 of both and the body 8 · body
+//	page     xxhash64 of the rest 8 · first number 8 · offset of its frame 8 ·
+//	         64 × (number above the first 4 · end of the frame behind that offset 4)
+//	footer   first number 8 · limit 8 · count 8 · end of the frames 8 ·
+//	         xxhash64 of the first numbers of the pages 8 · xxhash64 of the footer 8 · magic 8
+//
+// Integers are little-endian, numbers ascend. The footer's checksum is in the
+// manifest. A start reads footers and the first numbers of pages, so that its
+// time and its memory are those of 8 bytes for 64 bodies. A read takes one page
+// (most often from a cache) and one frame, and verifies both.
+//
+// # Why a crash loses no body
+//
+//  1. A body is in the raft log until a snapshot is durable that has it or knows
+//     that it is dead.
+//  2. A snapshot becomes durable by the rename of its directory, and the sync of
+//     the directory above. Before that its segments, their names, its state, its
+//     manifest and its meta have been synced, in this order.
+//  3. A segment is never changed. It is removed when neither the bodies as they
+//     are, nor a kept snapshot, nor an open reader of one, nor a snapshot that is
+//     being written refers to it; so the newest durable snapshot has all of its
+//     segments at every moment. If it is unknown whether a snapshot is durable
+//     (the last sync failed), its segments stay until the next start.
+//  4. The next start removes the files that no snapshot names.
+//
 // # A stream of bodies
 //
 //	+--------+--------+----------+-------+       +---------+---+----------+-------+
@@ -73,4 +110,11 @@
 //	+--------+--------+----------+-------+       +---------+---+----------+-------+
 //
 // The checksum is over number, length and bytes; numbers ascend.
+//
+// # A snapshot on its way to another node
+//
+//	magic 8 · size of the state 8 · state · stream of the bodies of all segments
+//
+// Its size is known before a byte is read, for raft asks for it. The other
+// node's sink writes segments of its own.
 package wal

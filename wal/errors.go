@@ -11,6 +11,10 @@ var (
 	// file and the offset; the node must be wiped and rejoin.
 	ErrCorrupt = errors.New("corrupt data on disk")
 
+	// ErrDamagedBody says that the body of one message is on disk, but not as it
+	// was written. All other bodies are what they were.
+	ErrDamagedBody = errors.New("damaged body")
+
 	// ErrLocked says that the data directory is open in another process.
 	// Nothing was changed.
 	ErrLocked = errors.New("another process uses this data directory")

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 )
 
 var errPower = errors.New("the power is gone")
@@ -20,6 +21,11 @@ type faultyFiles struct {
 	// were not synced; it is given the path that the directory has then.
 	undo  map[string][]func(dir string) error
 	files []*faultyFile
+	// attic, if it is set, is where removed files are until the removal is
+	// durable. Else removals take effect at once.
+	attic   string
+	removed int
+	keep    bool // half of what was not synced is there after the cut
 }
 
 func newFaultyFiles(calls int) *faultyFiles {
@@ -80,13 +86,17 @@ func (f *faultyFiles) rename(from, to string) error {
 	return f.osFiles.rename(from, to)
 }
 
-// removeAll takes effect at once: a removal that is lost is no danger that
-// leftovers are not already.
 func (f *faultyFiles) removeAll(path string) error {
 	if err := f.next(); err != nil {
 		return err
 	}
-	return f.osFiles.removeAll(path)
+	if f.attic == "" || !exists(path) {
+		return f.osFiles.removeAll(path)
+	}
+	f.removed++
+	kept := filepath.Join(f.attic, strconv.Itoa(f.removed))
+	f.change(path, func(dir string) error { return os.Rename(kept, filepath.Join(dir, filepath.Base(path))) })
+	return os.Rename(path, kept)
 }
 
 func (f *faultyFiles) truncate(path string, size int64) error {
@@ -109,7 +119,11 @@ func (f *faultyFiles) cut() error {
 	var errs []error
 	for _, file := range f.files {
 		if file.synced < file.written {
-			errs = append(errs, file.Truncate(file.synced))
+			left := file.synced
+			if f.keep {
+				left += (file.written - file.synced) / 2
+			}
+			errs = append(errs, file.Truncate(left))
 		}
 		errs = append(errs, file.File.Close())
 	}

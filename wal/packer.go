@@ -1,6 +1,7 @@
 package wal
 
 import (
+	"fmt"
 	"iter"
 	"slices"
 )
@@ -92,6 +93,7 @@ type liveCursor struct {
 	next  uint64
 	limit uint64 // of the range in which next is; next == limit: it is used up
 	ended bool
+	err   error // the ranges do not ascend; the cursor is at its end then
 }
 
 func newLiveCursor(live iter.Seq2[uint64, uint64]) (c *liveCursor, stop func()) {
@@ -99,13 +101,37 @@ func newLiveCursor(live iter.Seq2[uint64, uint64]) (c *liveCursor, stop func()) 
 	return &liveCursor{pull: pull}, stop
 }
 
-// peek returns the next number.
+// peek returns the next number; false at the end, or if there is an err.
 func (c *liveCursor) peek() (number uint64, ok bool) {
 	for c.next == c.limit && !c.ended {
 		first, count, ok := c.pull()
-		c.next, c.limit, c.ended = first, first+count, !ok
+		if ok && first < c.next {
+			c.err = fmt.Errorf("write body %d: %w", first, errBodyNumber)
+		}
+		c.ended = !ok || c.err != nil
+		c.next, c.limit = first, first+count
 	}
 	return c.next, !c.ended
 }
 
 func (c *liveCursor) advance() { c.next++ }
+
+// below takes the next numbers that are in one piece and below limit; false if
+// the next number is not below it.
+func (c *liveCursor) below(limit uint64) (first, count uint64, ok bool) {
+	first, more := c.peek()
+	if !more || first >= limit {
+		return 0, 0, false
+	}
+	count = min(c.limit, limit) - first
+	c.next += count
+	return first, count, true
+}
+
+// end is the error of a cursor that should have nothing left.
+func (c *liveCursor) end() error {
+	if number, more := c.peek(); more {
+		return fmt.Errorf("write body %d: it is not in a closed chunk", number)
+	}
+	return c.err
+}

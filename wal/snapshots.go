@@ -20,7 +20,8 @@ import (
 var _ raft.SnapshotStore = (*Snapshots)(nil)
 
 // The names in the directory of snapshots: each snapshot is a directory
-// <term>-<index>-<unique> with two files, and has tmpSuffix until it is whole.
+// <term>-<index>-<unique> with two files, or three (manifestFile), and has
+// tmpSuffix until it is whole.
 const (
 	metaFile  = "meta.json"
 	stateFile = "state.bin"
@@ -36,10 +37,14 @@ const metaFormat = 1
 // SnapshotOptions is the configuration of Snapshots; the zero value is usable.
 type SnapshotOptions struct {
 	// Keep is how many of the newest snapshots stay on disk. Default
-	// DefaultKeepSnapshots.
+	// DefaultKeepSnapshots. Each keeps the segments that it refers to, and only
+	// the newest is ever restored.
 	Keep int
 	// Logger is told what is removed at open. Default: none.
 	Logger *slog.Logger
+	// Segments is where the bodies are to which snapshots refer. It must be fresh.
+	// Without it only the state of such a snapshot can be read (see Open).
+	Segments *Segments
 
 	files files // tests
 }
@@ -66,9 +71,10 @@ type snapshotMeta struct {
 	Term               uint64             `json:"term"`
 	Configuration      raft.Configuration `json:"configuration"`
 	ConfigurationIndex uint64             `json:"configuration_index"`
-	Size               int64              `json:"size"`          // of state.bin, bytes
-	Checksum           string             `json:"checksum"`      // of state.bin
-	MetaChecksum       string             `json:"meta_checksum"` // of this with an empty MetaChecksum
+	Size               int64              `json:"size"`               // of state.bin, bytes
+	Checksum           string             `json:"checksum"`           // of state.bin
+	Manifest           string             `json:"manifest,omitempty"` // checksum of it; empty: there is none
+	MetaChecksum       string             `json:"meta_checksum"`      // of this with an empty MetaChecksum
 }
 
 func (m snapshotMeta) checksum() (string, error) {
@@ -79,10 +85,21 @@ func (m snapshotMeta) checksum() (string, error) {
 
 func formatChecksum(sum uint64) string { return fmt.Sprintf("%016x", sum) }
 
-func (m snapshotMeta) raftMeta() *raft.SnapshotMeta {
+// finishedSnapshot is a durable one.
+type finishedSnapshot struct {
+	snapshotMeta
+	segments []*bodySegment // held; of those in the manifest
+}
+
+// raftMeta has the size of the stream that Open gives.
+func (f finishedSnapshot) raftMeta() *raft.SnapshotMeta {
+	size := f.Size
+	if f.Manifest != "" {
+		size = transferSize(f.Size, f.segments)
+	}
 	return &raft.SnapshotMeta{
-		Version: raft.SnapshotVersion(m.Version), ID: m.ID, Index: m.Index, Term: m.Term,
-		Configuration: m.Configuration, ConfigurationIndex: m.ConfigurationIndex, Size: m.Size,
+		Version: raft.SnapshotVersion(f.Version), ID: f.ID, Index: f.Index, Term: f.Term,
+		Configuration: f.Configuration, ConfigurationIndex: f.ConfigurationIndex, Size: size,
 	}
 }
 
@@ -101,8 +118,8 @@ type Snapshots struct {
 	options SnapshotOptions
 
 	mu      sync.Mutex
-	durable []snapshotMeta // newest first
-	serial  uint64         // the last one used in a name
+	durable []finishedSnapshot // newest first
+	serial  uint64             // the last one used in a name
 	damage  error
 }
 
@@ -135,14 +152,45 @@ func (s *Snapshots) open() error {
 		}
 		s.options.Logger.Info("unfinished snapshot removed", "snapshot", name.text)
 	}
-	s.durable, err = readMetas(s.dir, names)
+	metas, err := readMetas(s.dir, names)
 	if err != nil {
 		return err
 	}
-	if len(s.durable) == 0 {
+	if len(metas) > 0 {
+		if err := verifyState(s.statePath(metas[0].ID), metas[0]); err != nil {
+			return err
+		}
+	}
+	for i, m := range metas {
+		segments, err := s.openManifest(m)
+		switch {
+		case err == nil:
+			s.durable = append(s.durable, finishedSnapshot{m, segments})
+		case i == 0 || !errors.Is(err, ErrCorrupt): // nobody reads an older one
+			return err
+		}
+	}
+	if s.options.Segments == nil {
 		return nil
 	}
-	return verifyState(s.statePath(s.durable[0].ID), s.durable[0])
+	freed, err := s.removeOld()
+	s.options.Segments.release(freed)
+	if err != nil {
+		return err
+	}
+	return s.options.Segments.removeOrphans()
+}
+
+// openManifest opens the segments of a snapshot.
+func (s *Snapshots) openManifest(m snapshotMeta) ([]*bodySegment, error) {
+	if m.Manifest == "" || s.options.Segments == nil {
+		return nil, nil
+	}
+	bodies, err := readManifest(filepath.Join(s.dir, m.ID), m.Manifest)
+	if err != nil {
+		return nil, err
+	}
+	return s.options.Segments.adopt(bodies.Segments)
 }
 
 func (s *Snapshots) statePath(id string) string { return filepath.Join(s.dir, id, stateFile) }
@@ -304,46 +352,61 @@ func (s *Snapshots) List() ([]*raft.SnapshotMeta, error) {
 		return nil, s.damage
 	}
 	var metas []*raft.SnapshotMeta
-	for _, m := range s.durable {
-		metas = append(metas, m.raftMeta())
+	for _, f := range s.durable {
+		metas = append(metas, f.raftMeta())
 	}
 	return metas, nil
 }
 
-// Open returns a reader of exactly the Size bytes that were written to the
-// snapshot, after it verified all of them. The reader stays good if the
-// snapshot is removed meanwhile.
+// Open returns a reader of exactly Size bytes, after it verified the state. The
+// reader stays good if the snapshot is removed meanwhile.
+//
+// It gives what was written to the snapshot. If bodies of it are in segments, it
+// gives a stream of state and bodies, which another node's sink takes apart
+// again; for a node that restores its own snapshot, the reader then has the
+// method StateReader() io.ReadCloser, which gives what was written, without the
+// bodies.
 func (s *Snapshots) Open(id string) (*raft.SnapshotMeta, io.ReadCloser, error) {
-	m, f, err := s.openState(id)
+	finished, f, err := s.openState(id)
 	if err != nil {
 		return nil, nil, fmt.Errorf("open snapshot %s: %w", id, err)
 	}
-	err = verifyOpenState(f, s.statePath(id), m)
+	err = verifyOpenState(f, s.statePath(id), finished.snapshotMeta)
 	if err == nil {
 		_, err = f.Seek(0, io.SeekStart)
 	}
 	if err != nil {
 		s.noteDamage(err)
+		if s.options.Segments != nil {
+			s.options.Segments.release(finished.segments)
+		}
 		return nil, nil, errors.Join(fmt.Errorf("open snapshot %s: %w", id, err), f.Close())
 	}
-	return m.raftMeta(), f, nil
+	if finished.Manifest == "" {
+		return finished.raftMeta(), f, nil
+	}
+	return finished.raftMeta(), newSnapshotReader(s.options.Segments, finished.segments, f, finished.Size), nil
 }
 
-// openState opens the file before a newer snapshot can remove it.
-func (s *Snapshots) openState(id string) (snapshotMeta, *os.File, error) {
+// openState opens the file, and holds the segments, before a newer snapshot can
+// remove them.
+func (s *Snapshots) openState(id string) (finishedSnapshot, *os.File, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.damage != nil {
-		return snapshotMeta{}, nil, s.damage
+		return finishedSnapshot{}, nil, s.damage
 	}
-	i := slices.IndexFunc(s.durable, func(m snapshotMeta) bool { return m.ID == id })
+	i := slices.IndexFunc(s.durable, func(f finishedSnapshot) bool { return f.ID == id })
 	if i < 0 {
-		return snapshotMeta{}, nil, os.ErrNotExist
+		return finishedSnapshot{}, nil, os.ErrNotExist
 	}
 	f, err := os.Open(s.statePath(id))
 	if errors.Is(err, os.ErrNotExist) {
 		s.damage = corrupt(s.statePath(id), 0, "the file is missing")
-		return snapshotMeta{}, nil, s.damage
+		return finishedSnapshot{}, nil, s.damage
+	}
+	if err == nil && s.options.Segments != nil {
+		s.options.Segments.hold(s.durable[i].segments)
 	}
 	return s.durable[i], f, err
 }
@@ -382,40 +445,47 @@ func (s *Snapshots) Create(version raft.SnapshotVersion, index, term uint64, con
 }
 
 // publish gives a finished snapshot its name, unless a newer one is there, and
-// removes those that are no longer kept.
-func (s *Snapshots) publish(m snapshotMeta) error {
+// removes those that are no longer kept. It returns the segments that these
+// have held, for the caller to release.
+func (s *Snapshots) publish(finished finishedSnapshot) (freed []*bodySegment, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.durable) > 0 && m.older(s.durable[0]) {
-		return fmt.Errorf("%w: %s", ErrStaleSnapshot, s.durable[0].ID)
+	if len(s.durable) > 0 && finished.older(s.durable[0].snapshotMeta) {
+		return nil, fmt.Errorf("%w: %s", ErrStaleSnapshot, s.durable[0].ID)
 	}
-	f, path := s.options.files, filepath.Join(s.dir, m.ID)
+	f, path := s.options.files, filepath.Join(s.dir, finished.ID)
 	if err := f.rename(path+tmpSuffix, path); err != nil {
-		return err
+		return nil, err
 	}
 	if err := f.syncDir(s.dir); err != nil {
-		return err
+		return nil, fmt.Errorf("%w: %w", errUnsettled, err)
 	}
-	s.durable = slices.Insert(s.durable, 0, m)
-	if err := s.removeOld(); err != nil { // the new one is good all the same
+	if len(finished.segments) > 0 {
+		s.options.Segments.hold(finished.segments)
+	}
+	s.durable = slices.Insert(s.durable, 0, finished)
+	freed, err = s.removeOld()
+	if err != nil { // the new one is good all the same
 		s.options.Logger.Warn("old snapshot not removed", "err", err)
 	}
-	return nil
+	return freed, nil
 }
 
-// removeOld removes all but the newest snapshots. The caller holds mu.
-func (s *Snapshots) removeOld() error {
+// removeOld removes all but the newest snapshots, and returns the segments that
+// they have held. The caller holds mu.
+func (s *Snapshots) removeOld() (freed []*bodySegment, err error) {
 	for len(s.durable) > s.options.Keep {
 		oldest := s.durable[len(s.durable)-1]
 		// A directory that is removed only in part must not look like a snapshot.
 		path := filepath.Join(s.dir, oldest.ID)
 		if err := s.options.files.rename(path, path+tmpSuffix); err != nil {
-			return fmt.Errorf("remove old snapshot: %w", err)
+			return freed, fmt.Errorf("remove old snapshot: %w", err)
 		}
 		s.durable = s.durable[:len(s.durable)-1]
+		freed = append(freed, oldest.segments...)
 		if err := s.options.files.removeAll(path + tmpSuffix); err != nil {
-			return fmt.Errorf("remove old snapshot: %w", err)
+			return freed, fmt.Errorf("remove old snapshot: %w", err)
 		}
 	}
-	return nil
+	return freed, nil
 }

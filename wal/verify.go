@@ -16,6 +16,7 @@ const (
 	LogDir      = "wal"
 	StableFile  = "stable.db"
 	SnapshotDir = "snapshots"
+	SegmentDir  = "segments"
 )
 
 // Report is what Verify found.
@@ -23,14 +24,16 @@ type Report struct {
 	Log       LogReport
 	Stable    StableReport
 	Snapshots []SnapshotReport // newest first
-	// Problems are in the way of a start: each names a file and what is wrong.
+	Segments  SegmentReport
+	// Problems name a file and what is wrong. All but the damage of single bodies
+	// are in the way of a start.
 	Problems []string
 	// Notes are remarkable and harmless, such as a torn tail, which the next
 	// start repairs.
 	Notes []string
 }
 
-// OK reports whether a node would start on what was verified.
+// OK reports whether all is intact, so that a node would start on it.
 func (r *Report) OK() bool { return len(r.Problems) == 0 }
 
 // LogReport counts the raft log. First and Last are 0 if it is empty.
@@ -58,6 +61,14 @@ type SnapshotReport struct {
 	Size        int64 // bytes
 }
 
+// SegmentReport counts the segments of the newest snapshot.
+type SegmentReport struct {
+	Segments int
+	Bodies   uint64 // dead ones that are still there included
+	Damaged  uint64 // bodies that are not as they were written
+	Bytes    int64  // of the files
+}
+
 // Verify reads all that this room keeps in a data directory and changes
 // nothing, so it may run beside a node, or beside its files after an accident.
 // The error is for what could not be read; what is wrong with the data is in
@@ -73,8 +84,16 @@ func Verify(dataDir string) (Report, error) {
 	if err := r.verifyStable(filepath.Join(dataDir, StableFile)); err != nil {
 		return r, fmt.Errorf("verify stable store: %w", err)
 	}
-	if err := r.verifySnapshots(filepath.Join(dataDir, SnapshotDir)); err != nil {
+	newest, err := r.verifySnapshots(filepath.Join(dataDir, SnapshotDir))
+	if err != nil {
 		return r, fmt.Errorf("verify snapshots: %w", err)
+	}
+	snapshot := filepath.Join(dataDir, SnapshotDir)
+	if len(r.Snapshots) > 0 {
+		snapshot = filepath.Join(snapshot, r.Snapshots[0].ID)
+	}
+	if err := r.verifySegments(filepath.Join(dataDir, SegmentDir), snapshot, newest); err != nil {
+		return r, fmt.Errorf("verify segments: %w", err)
 	}
 	r.compare()
 	return r, nil
@@ -142,33 +161,101 @@ func (r *Report) verifyStable(path string) error {
 	return errors.Join(r.problem(err), stable.Close())
 }
 
-func (r *Report) verifySnapshots(dir string) error {
+// verifySnapshots returns the segments of the newest snapshot.
+func (r *Report) verifySnapshots(dir string) (newest []segmentFacts, err error) {
 	if !exists(dir) {
 		r.note("%s: there are no snapshots", dir)
-		return nil
+		return nil, nil
 	}
 	names, err := snapshotNames(dir)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	for i, name := range sortedSnapshots(names) {
-		m, err := readMeta(dir, name)
-		if err == nil {
-			err = verifyState(filepath.Join(dir, name.text, stateFile), m)
-		}
+		m, segments, err := verifySnapshot(dir, name)
 		switch {
 		case err == nil:
+			if len(r.Snapshots) == 0 {
+				newest = segments
+			}
 			r.Snapshots = append(r.Snapshots, SnapshotReport{ID: m.ID, Index: m.Index, Term: m.Term, Size: m.Size})
 		case !exists(filepath.Join(dir, name.text)): // a newer one took its place meanwhile
 		case i > 0 && errors.Is(err, ErrCorrupt): // nobody reads it
 			r.note("%v", err)
 		default:
 			if err := r.problem(err); err != nil {
-				return err
+				return nil, err
 			}
 		}
 	}
+	return newest, nil
+}
+
+func verifySnapshot(dir string, name snapshotName) (snapshotMeta, []segmentFacts, error) {
+	m, err := readMeta(dir, name)
+	if err == nil {
+		err = verifyState(filepath.Join(dir, name.text, stateFile), m)
+	}
+	if err != nil || m.Manifest == "" {
+		return m, nil, err
+	}
+	bodies, err := readManifest(filepath.Join(dir, name.text), m.Manifest)
+	return m, bodies.Segments, err
+}
+
+// maxDamagedBodies is how many damaged bodies of a segment are told one by one.
+const maxDamagedBodies = 10
+
+// verifySegments reads the segments of a snapshot, every body of them.
+func (r *Report) verifySegments(dir, snapshot string, facts []segmentFacts) error {
+	named := map[uint64]bool{}
+	for _, f := range facts {
+		named[f.Serial] = true
+		r.Segments.Segments++
+		r.Segments.Bodies += f.Count
+		r.Segments.Bytes += f.Size
+		err := r.verifySegment(dir, f)
+		if err != nil && !exists(snapshot) {
+			r.note("%s: segments not verified, a newer snapshot took its place meanwhile", snapshot)
+			return nil
+		}
+		if err := r.problem(err); err != nil {
+			return err
+		}
+	}
+	if !exists(dir) {
+		return nil
+	}
+	files, err := segmentFiles(dir)
+	if err != nil {
+		return err
+	}
+	for serial, name := range files {
+		if !named[serial] {
+			r.note("%s: no snapshot refers to it; the next start removes it", filepath.Join(dir, name))
+		}
+	}
 	return nil
+}
+
+func (r *Report) verifySegment(dir string, f segmentFacts) (err error) {
+	s, err := openSegment(dir, f)
+	if err != nil {
+		return err
+	}
+	s.files, s.index = &fileCache{}, &pageCache{}
+	defer func() { err = errors.Join(err, s.files.close()) }()
+	var damaged uint64
+	err = s.verify(func(_ uint64, err error) {
+		if damaged++; damaged <= maxDamagedBodies {
+			r.Problems = append(r.Problems, err.Error())
+		}
+	})
+	if damaged > maxDamagedBodies {
+		r.Problems = append(r.Problems, fmt.Sprintf("%s: %d damaged bodies in all", s.path, damaged))
+	}
+	r.Segments.Damaged += damaged
+	return err
 }
 
 // compare finds entries that are neither in the log nor in a snapshot, and a

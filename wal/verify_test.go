@@ -175,3 +175,56 @@ func TestScan(t *testing.T) {
 		t.Errorf("got %v, want ErrCorrupt", err)
 	}
 }
+
+func TestVerifyReadsSegments(t *testing.T) {
+	dir := t.TempDir()
+	n := mustOpenNode(t, dir)
+	n.append(100, bodies60)
+	mustSnapshot(t, n)
+	orphan := filepath.Join(n.dir, segmentFileName(7, 99))
+	write(t, orphan, []byte("x"))
+	r := verify(t, dir)
+	if want := (SegmentReport{Segments: 2, Bodies: 100, Bytes: n.Stats().Bytes}); r.Segments != want || !r.OK() {
+		t.Errorf("got %+v, problems %v; want %+v", r.Segments, r.Problems, want)
+	}
+	if !strings.Contains(strings.Join(r.Notes, "\n"), orphan) {
+		t.Errorf("got notes %v, want one about %s", r.Notes, orphan)
+	}
+
+	bodyOf20 := segmentHeader + 80*19 + frameHeader + 3
+	flip(t, n.list[0].path, bodyOf20)
+	r = verify(t, dir)
+	if r.Segments.Damaged != 1 || len(r.Problems) != 1 || !strings.Contains(r.Problems[0], "body 20") {
+		t.Errorf("got %+v, problems %v; want one about body 20", r.Segments, r.Problems)
+	}
+	flip(t, n.list[0].path, bodyOf20)
+
+	for _, tt := range []struct {
+		name   string
+		path   string
+		damage func(path string) error
+	}{
+		{"flip in a page", n.list[1].path, func(path string) error { flip(t, path, n.list[1].end+3); return nil }},
+		{"flip in the footer", n.list[1].path, func(path string) error { flip(t, path, n.list[1].Size-20); return nil }},
+		{"flip in the manifest", filepath.Join(n.snapshots.dir, "1-1-1", manifestFile), func(path string) error { flip(t, path, 30); return nil }},
+		{"no manifest", filepath.Join(n.snapshots.dir, "1-1-1", manifestFile), os.Remove},
+		{"no segment", n.list[0].path, os.Remove},
+	} {
+		whole := read(t, tt.path)
+		if err := tt.damage(tt.path); err != nil {
+			t.Fatal(err)
+		}
+		if r := verify(t, dir); len(r.Problems) != 1 || !strings.Contains(r.Problems[0], tt.path) {
+			t.Errorf("%s: got problems %v, want one about %s", tt.name, r.Problems, tt.path)
+		}
+		if tt.name != "flip in a page" { // that is found when a body is read
+			if _, err := openNode(dir, quickFiles{}, smallLimits); !errors.Is(err, ErrCorrupt) {
+				t.Errorf("%s: a start got %v, want ErrCorrupt", tt.name, err)
+			}
+		}
+		write(t, tt.path, whole)
+	}
+	if r := verify(t, dir); !r.OK() {
+		t.Errorf("got problems %v after all was repaired", r.Problems)
+	}
+}

@@ -17,6 +17,7 @@ type benchCommand struct {
 	Queues      int           `default:"1" placeholder:"N" help:"Queues to use (${default})."`
 	Groups      int           `default:"0" placeholder:"N" help:"Message groups; 0 for standard queues (${default})."`
 	Phases      []string      `placeholder:"NAME" help:"send, batch, drain, cycle, trip, wake (all)."`
+	Backlog     int           `placeholder:"N" help:"Measure how N messages are received after a restart of the node, instead of phases."`
 	Floor       bool          `help:"Measure an echo server by turns, and the ratio to it."`
 	JSON        string        `name:"json" env:"HOLDFAST_BENCH_JSON" placeholder:"FILE" help:"Write the report into a file as well."`
 }
@@ -60,6 +61,10 @@ func (c *benchCommand) Validate() error {
 
 // Run prints the table while it grows.
 func (c *benchCommand) Run(out *console) error {
+	if c.Backlog > 0 {
+		_, err := bench.Backlog(out.ctx, c.options(), c.Backlog, out.stdout)
+		return err
+	}
 	_, err := bench.Run(out.ctx, c.options(), out.stdout)
 	return err
 }

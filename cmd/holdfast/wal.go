@@ -27,6 +27,7 @@ type walReport struct {
 	Log       walLog        `json:"log"`
 	Stable    walStable     `json:"stable"`
 	Snapshots []walSnapshot `json:"snapshots"` // newest first
+	Bodies    walBodies     `json:"bodies"`
 }
 
 type walLog struct {
@@ -52,7 +53,15 @@ type walSnapshot struct {
 	Size  int64  `json:"size"`
 }
 
-// Run answers yes when a node would start on the folder.
+// walBodies are those in the segments of the newest snapshot.
+type walBodies struct {
+	Segments int    `json:"segments"`
+	Bodies   uint64 `json:"bodies"`
+	Damaged  uint64 `json:"damaged"`
+	Bytes    int64  `json:"bytes"`
+}
+
+// Run answers yes when all of the folder is intact.
 func (c *walVerify) Run(out *console) error {
 	found, err := wal.Verify(c.Dir)
 	if err != nil {
@@ -80,6 +89,7 @@ func newWALReport(r wal.Report) walReport {
 			Locked: r.Stable.Locked, Term: r.Stable.Term, VoteTerm: r.Stable.VoteTerm, VotedFor: r.Stable.VotedFor,
 		},
 		Snapshots: []walSnapshot{},
+		Bodies:    walBodies(r.Segments),
 	}
 	for _, s := range r.Snapshots {
 		report.Snapshots = append(report.Snapshots, walSnapshot(s))
@@ -98,6 +108,10 @@ func (r walReport) write(w io.Writer) error {
 	}
 	for _, s := range r.Snapshots {
 		_, _ = fmt.Fprintf(table, "snapshot\tat entry %d, %s\n", s.Index, sizeText(s.Size))
+	}
+	if r.Bodies.Segments > 0 {
+		_, _ = fmt.Fprintf(table, "bodies\t%d, %s, segments: %d, damaged: %d\n",
+			r.Bodies.Bodies, sizeText(r.Bodies.Bytes), r.Bodies.Segments, r.Bodies.Damaged)
 	}
 	for _, note := range r.Notes {
 		_, _ = fmt.Fprintf(table, "note\t%s\n", note)

@@ -82,26 +82,51 @@ func replayFrom(dir string) (*raftfsm.Machine, error) {
 }
 
 func restoreNewest(dir string) (*raftfsm.Machine, error) {
-	machine := raftfsm.New(wal.NewBodies(), nil)
+	machine := raftfsm.NewShadow()
+	return machine, restore(machine, dir, func(list []*raft.SnapshotMeta) string { return list[0].ID })
+}
+
+// restoreOldest returns a shadow of the oldest state from which a log that
+// begins with first goes on.
+func restoreOldest(dir string, first uint64) (*raftfsm.Machine, error) {
+	machine := raftfsm.NewShadow()
+	return machine, restore(machine, dir, func(list []*raft.SnapshotMeta) string {
+		oldest := ""
+		for _, snapshot := range list {
+			if first > 1 && snapshot.Index+1 >= first {
+				oldest = snapshot.ID
+			}
+		}
+		return oldest
+	})
+}
+
+// restore puts a snapshot into the machine: the one that pick names, out of a
+// list with the newest first, or none.
+func restore(machine *raftfsm.Machine, dir string, pick func([]*raft.SnapshotMeta) string) error {
 	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
-		return machine, nil
+		return nil
 	}
 	snapshots, err := wal.OpenSnapshots(dir, wal.SnapshotOptions{})
 	if err != nil {
-		return nil, err
+		return err
 	}
 	list, err := snapshots.List()
 	if err != nil || len(list) == 0 {
-		return machine, err
+		return err
 	}
-	_, state, err := snapshots.Open(list[0].ID)
+	id := pick(list)
+	if id == "" {
+		return nil
+	}
+	_, state, err := snapshots.Open(id)
 	if err != nil {
-		return nil, fmt.Errorf("open snapshot %s: %w", list[0].ID, err)
+		return fmt.Errorf("open snapshot %s: %w", id, err)
 	}
-	if err := machine.Restore(state); err != nil {
-		return nil, fmt.Errorf("restore snapshot %s: %w", list[0].ID, err)
+	if err := errors.Join(machine.Restore(state), state.Close()); err != nil {
+		return fmt.Errorf("restore snapshot %s: %w", id, err)
 	}
-	return machine, nil
+	return nil
 }
 
 // replay applies an entry if it is the next one, and describes its outcomes.

@@ -26,7 +26,9 @@ func TestMetrics(t *testing.T) {
 	}
 	node.queues = []sqs.QueueCensus{{
 		Queue: sqs.QueueKey{Account: "000000000000", Name: "a"}, Visible: 3, InFlight: 4, Delayed: 5,
-		OldestSentAt: 999_400, Counters: sqs.Counters{Sent: 6, SentBytes: 60, Received: 7, Deleted: 8},
+		OldestSentAt: 999_400, Counters: sqs.Counters{Sent: 6, SentBytes: 60, Received: 7, Deleted: 8, Moved: 10, Stranded: 11},
+	}, {
+		Queue: sqs.QueueKey{Account: "000000000000", Name: "\"odd\\\n"}, // no queue has such a name; no scrape may break
 	}}
 	metrics := admin.NewMetrics()
 	metrics.ObserveRequest("SendMessage", 200, 3*time.Millisecond)

@@ -22,6 +22,10 @@ type Node interface {
 	Status() cluster.Status
 	Metrics() cluster.Metrics
 	Queues() []sqs.QueueCensus
+	Queue(key sqs.QueueKey) (sqs.QueueDescription, bool)
+	Peek(ctx context.Context, queue sqs.QueueKey, state sqs.MessageState, after uint64, limit int) (cluster.PeekPage, error)
+	Tail(queue sqs.QueueKey) (*cluster.Tail, error)
+	Trace(ctx context.Context, id sqs.MessageID) (raftfsm.Trace, error)
 	Settings() raftfsm.Settings
 	Now() sqs.Time
 	Do(ctx context.Context, c raftfsm.Command, bodies ...[]byte) (raftfsm.Outcome, error)
@@ -45,12 +49,16 @@ type server struct {
 // New makes the handler of the admin port.
 func New(config Config) http.Handler {
 	s := &server{config}
-	config.Metrics.registry.MustRegister(&collector{config.Node, config.MetricsQueues})
+	config.Metrics.registry.MustRegister(&collector{config.Node}, &queueCollector{config.Node, config.MetricsQueues})
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /status", s.getStatus)
 	mux.HandleFunc("GET /members", s.getMembers)
 	mux.HandleFunc("GET /queues", s.getQueues)
 	mux.HandleFunc("GET /queues/{account}/{name}", s.getQueue)
+	mux.HandleFunc("GET /queues/{account}/{name}/messages", s.getMessages)
+	mux.HandleFunc("DELETE /queues/{account}/{name}/messages", s.deleteMessages)
+	mux.HandleFunc("GET /queues/{account}/{name}/tail", s.getTail)
+	mux.HandleFunc("GET /messages/{id}/trace", s.getTrace)
 	mux.HandleFunc("GET /settings", s.getSettings)
 	mux.HandleFunc("PUT /settings/{name}", s.putSetting)
 	mux.Handle("GET /metrics", config.Metrics.handler())

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
@@ -26,6 +27,11 @@ type fakeNode struct {
 	metrics   cluster.Metrics
 	queues    []sqs.QueueCensus
 	settings  raftfsm.Settings
+	described sqs.QueueDescription // of its queue
+	page      cluster.PeekPage
+	peeked    string // the arguments of Peek
+	trace     raftfsm.Trace
+	refusal   error // of Do's outcome
 	condition error // of Do
 }
 
@@ -35,9 +41,31 @@ func (n *fakeNode) Queues() []sqs.QueueCensus  { return n.queues }
 func (n *fakeNode) Settings() raftfsm.Settings { return n.settings }
 func (n *fakeNode) Now() sqs.Time              { return 1_000_000 }
 
+func (n *fakeNode) Queue(key sqs.QueueKey) (sqs.QueueDescription, bool) {
+	return n.described, key == n.described.Queue
+}
+
+func (n *fakeNode) Peek(_ context.Context, key sqs.QueueKey, state sqs.MessageState, after uint64, limit int) (cluster.PeekPage, error) {
+	n.peeked = fmt.Sprint(key.Account, "/", key.Name, " ", state, " ", after, " ", limit)
+	if key != n.described.Queue {
+		return cluster.PeekPage{}, sqs.NoSuchQueue()
+	}
+	return n.page, n.condition
+}
+
+func (n *fakeNode) Tail(sqs.QueueKey) (*cluster.Tail, error) { return nil, cluster.ErrTails }
+
+func (n *fakeNode) Trace(_ context.Context, id sqs.MessageID) (raftfsm.Trace, error) {
+	n.trace.MessageID = id
+	return n.trace, n.condition
+}
+
 func (n *fakeNode) Do(_ context.Context, c raftfsm.Command, _ ...[]byte) (raftfsm.Outcome, error) {
 	if n.condition != nil {
 		return raftfsm.Outcome{}, n.condition
+	}
+	if _, ok := c.(sqs.PurgeQueue); ok {
+		return raftfsm.Outcome{Index: 7, Err: n.refusal}, nil
 	}
 	set := c.(raftfsm.SetSetting)
 	return raftfsm.Outcome{Index: 7, Err: n.settings.Set(set.Name, set.Value)}, nil
@@ -177,7 +205,8 @@ func TestQueues(t *testing.T) {
 		{Queue: sqs.QueueKey{Account: "000000000000", Name: "a"}, Visible: 1},
 		{
 			Queue: sqs.QueueKey{Account: "000000000000", Name: "b"}, Incarnation: 2, Visible: 3, InFlight: 4, Delayed: 5,
-			OldestSentAt: 999_400, Counters: sqs.Counters{Sent: 6, SentBytes: 60, Received: 7, Deleted: 8},
+			OldestSentAt: 999_400, Counters: sqs.Counters{Sent: 6, SentBytes: 60, Received: 7, Deleted: 8, Moved: 10, Stranded: 11},
+			DeadLetterTarget: sqs.QueueKey{Account: "000000000000", Name: "d"}, Dangling: true,
 		},
 	}
 	node.metrics.EmptyReceives = map[sqs.QueueKey]uint64{node.queues[1].Queue: 9}
@@ -191,19 +220,20 @@ func TestQueues(t *testing.T) {
 	}
 	want := admin.Queue{
 		Account: "000000000000", Name: "b", Incarnation: 2, Visible: 3, InFlight: 4, Delayed: 5, OldestMS: 600,
-		Sent: 6, SentBytes: 60, Received: 7, Deleted: 8, EmptyReceives: 9,
+		Sent: 6, SentBytes: 60, Received: 7, Deleted: 8, EmptyReceives: 9, Moved: 10, Stranded: 11,
+		DeadLetterQueue: "000000000000/d", Dangling: true,
 	}
 	if queues[1] != want {
 		t.Errorf("got %+v, want %+v", queues[1], want)
 	}
-	var one admin.Queue
-	if err := json.Unmarshal([]byte(call(t, handler, http.MethodGet, "/queues/000000000000/b", "", http.StatusOK)), &one); err != nil {
-		t.Fatal(err)
+	for query, n := range map[string]int{"prefix=a": 1, "prefix=": 2, "account=111111111111": 0, "account=000000000000&prefix=b": 1} {
+		if err := json.Unmarshal([]byte(call(t, handler, http.MethodGet, "/queues?"+query, "", http.StatusOK)), &queues); err != nil {
+			t.Fatal(err)
+		}
+		if len(queues) != n {
+			t.Errorf("%s: got %d queues, want %d", query, len(queues), n)
+		}
 	}
-	if one != want {
-		t.Errorf("got %+v, want %+v", one, want)
-	}
-	call(t, handler, http.MethodGet, "/queues/111111111111/b", "", http.StatusNotFound)
 }
 
 func TestUnknownPaths(t *testing.T) {

@@ -18,6 +18,8 @@ const (
 	// no more than preloadBytes.
 	preloadRate  = 60_000
 	preloadBytes = 128 << 20
+	// fillPatience is how long a queue may take to be filled.
+	fillPatience = time.Hour
 	// ticksPerSecond is the unit of /proc/PID/stat: USER_HZ, 100 on every
 	// machine that Linux runs on today.
 	ticksPerSecond = 100
@@ -137,9 +139,14 @@ func sendCall(o Options) call {
 
 // preload fills the queues for phase drain.
 func preload(ctx context.Context, t *target, o Options) error {
+	messages := min(int64(preloadRate*o.Duration.Seconds()), int64(preloadBytes/o.Body))
+	return fill(ctx, t, o, max(messages, int64(o.Connections*maxBatch)))
+}
+
+// fill sends about so many messages, shared out among the queues.
+func fill(ctx context.Context, t *target, o Options, left int64) error {
 	o.Batch = min(maxBatch, maxBody/o.Body)
-	left := min(int64(preloadRate*o.Duration.Seconds()), int64(preloadBytes/o.Body))
-	left = max(left, int64(o.Connections*maxBatch))
+	o.Duration = fillPatience // of the connections
 	workers := newWorkers(t, phaseSend, o)
 	defer closeAll(workers)
 	var group sync.WaitGroup

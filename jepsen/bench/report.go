@@ -133,8 +133,10 @@ func ratioAim(work string, r Measured) Aim {
 }
 
 // save writes the report as JSON.
-func (r Report) save(path string) error {
-	b, err := json.MarshalIndent(r, "", " ")
+func (r Report) save(path string) error { return saveJSON(path, r) }
+
+func saveJSON(path string, report any) error {
+	b, err := json.MarshalIndent(report, "", " ")
 	if err != nil {
 		return fmt.Errorf("encode report: %w", err)
 	}

@@ -99,7 +99,7 @@ func TestRecordingsFIFO(t *testing.T) {
 			q := s.fifo("ContentBasedDeduplication", "true")
 			s.send(q, "Message 1", inGroup)
 			first := s.call("ReceiveMessage", in{"QueueUrl": q})
-			g.is("inital-fifo-receive", first)
+			g.is("inital-fifo-receive", first) //nolint:misspell // the recording spells it so
 			s.delete(q, handle(first.out.list("Messages")[0]))
 			g.is("empty-fifo-receive", s.call("ReceiveMessage", in{"QueueUrl": q, "WaitTimeSeconds": 1}))
 			s.send(q, "Message 2", inGroup)

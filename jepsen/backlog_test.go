@@ -1,0 +1,38 @@
+package jepsen_test
+
+import (
+	"bytes"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"holdfast.internal/jepsen/bench"
+)
+
+// A short backlog, in the way of `make bench-backlog`: what is measured is
+// shown, and every message of it is on disk after the restart.
+func TestBacklog(t *testing.T) {
+	t.Chdir(t.TempDir()) // for the data of the nodes
+	var out bytes.Buffer
+	o := bench.Options{
+		Binary: binary, Connections: 8, Duration: 300 * time.Millisecond, Body: 1024,
+		JSON: "report.json", Flags: []string{"--test-mode", "--test-snapshot-entries", "20"},
+	}
+	report, err := bench.Backlog(t.Context(), o, 20_000, &out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Log(out.String())
+	if len(report.Runs) != 2 {
+		t.Fatalf("got %d runs, want 2", len(report.Runs))
+	}
+	for _, run := range report.Runs {
+		if run.Files == 0 || run.Files > 20 || run.FileBytes < 1 << 20 || run.Rate == 0 || run.ReferenceRate == 0 || run.Ready == 0 {
+			t.Errorf("got %+v", run)
+		}
+	}
+	left, err := filepath.Glob(".holdfast-bench-*")
+	if err != nil || len(left) > 0 {
+		t.Errorf("%v are left, error %v", left, err)
+	}
+}
