@@ -27,7 +27,7 @@ func TestBacklog(t *testing.T) {
 		t.Fatalf("got %d runs, want 2", len(report.Runs))
 	}
 	for _, run := range report.Runs {
-		if run.Files == 0 || run.Files > 20 || run.FileBytes < 1 << 20 || run.Rate == 0 || run.ReferenceRate == 0 || run.Ready == 0 {
+		if run.Files == 0 || run.Files > 20 || run.FileBytes < 1<<20 || run.Rate == 0 || run.ReferenceRate == 0 || run.Ready == 0 {
 			t.Errorf("got %+v", run)
 		}
 	}

@@ -9,7 +9,7 @@ type counts struct{ visible, inFlight, delayed int }
 // records that have expired or come due since the last advance.
 func (m *messages) counts(now, cutoff Time) counts {
 	c := counts{visible: m.ready, delayed: m.delayed}
-	for _, o := range []*order{&m.due, &m.undue} {
+	for _, o := range m.listsByAge() {
 		for id := range o.all {
 			if m.byHead(id).at > cutoff {
 				break
@@ -28,8 +28,10 @@ func (m *messages) counts(now, cutoff Time) counts {
 	ended := m.leases.below(upTo(now), m.byLease)
 	c.inFlight += m.leases.count - ended
 	c.visible += ended
-	for _, o := range []*order{&m.back, &m.tired} {
-		c.visible += o.count - o.below(upTo(cutoff), m.byAge)
+	for _, o := range m.recordsByAge() {
+		if o != &m.leased {
+			c.visible += o.count - o.below(upTo(cutoff), m.byAge)
+		}
 	}
 	for slot := range m.leased.all {
 		r := m.records.at(slot)
@@ -64,10 +66,18 @@ func (m *messages) inFlight(now Time) int {
 // none. (SQS developer guide, ApproximateAgeOfOldestMessage: in a dead-letter
 // queue the age counts from the move.)
 func (m *messages) oldestArrival(cutoff Time) Time {
+	return m.oldestOf(cutoff, func(uint32) bool { return true })
+}
+
+// oldestOf is oldestArrival among the messages of some groups.
+func (m *messages) oldestOf(cutoff Time, counts func(group uint32) bool) Time {
 	oldest := never
-	for _, o := range []*order{&m.due, &m.undue} {
+	for _, o := range m.listsByAge() {
 		for id := range o.all {
 			l := m.lists.at(id)
+			if !counts(l.group) {
+				continue
+			}
 			if p := l.after(cutoff); p.ordinal < l.sent {
 				oldest = min(oldest, p.rank.at)
 			}
@@ -79,7 +89,7 @@ func (m *messages) oldestArrival(cutoff Time) Time {
 	left := steps(maxSteps)
 	for slot := range m.sequences.all { // in the order of their arrival
 		r := m.records.at(slot)
-		if r.received < tiredAfter && r.sentAt > cutoff {
+		if r.received < tiredAfter && r.sentAt > cutoff && counts(r.group) {
 			oldest = min(oldest, r.arrivedAt())
 			break
 		}

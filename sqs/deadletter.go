@@ -154,5 +154,8 @@ func (q *queue) accept(now Time, p parcel, source QueueKey) uint64 {
 	r.group = q.messages.groups.use(p.group)
 	r.origin = q.messages.origins.use(p.origin.deadLetterOf(source))
 	q.messages.settle(q.messages.enter(r), now, 0)
+	if r.group != 0 {
+		q.messages.noteSend(r.group, now)
+	}
 	return r.sequence
 }

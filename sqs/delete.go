@@ -27,6 +27,7 @@ func (s *State) deleteMessageBatch(at Moment, c DeleteMessageBatch) (Result, []E
 		}
 		q.counters.Deleted++
 		if slot, ok := q.messages.record(receipt.Sequence); ok {
+			q.messages.finish(slot, receipt, at.Now)
 			q.messages.lift(slot)
 			q.messages.forget(slot)
 		}

@@ -55,9 +55,10 @@ func (m *messages) advance(now, cutoff Time, left *steps) {
 
 // dropExpired drops the messages that were sent at the cutoff or before.
 func (m *messages) dropExpired(cutoff Time, left *steps) {
-	m.dropLists(&m.due, cutoff, left)
-	m.dropLists(&m.undue, cutoff, left)
-	for _, o := range []*order{&m.leased, &m.back, &m.tired} {
+	for _, o := range m.listsByAge() {
+		m.dropLists(o, cutoff, left)
+	}
+	for _, o := range m.recordsByAge() {
 		m.dropRecords(o, cutoff, left)
 	}
 }

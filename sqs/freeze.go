@@ -25,7 +25,9 @@ type frozenQueue struct {
 	pages   [][]record
 	groups  []nameEntry[string]
 	origins []nameEntry[origin]
-	tasks   []moveTask
+	tasks   moveTasks
+	tenants []frozenTenant // of each group
+	spent   uint64         // processing time, as it counts now
 	// Of a FIFO queue:
 	dedup    frozenDedup
 	attempts []*attempt // oldest first
@@ -42,16 +44,17 @@ func (s *State) Freeze() *Frozen {
 		reserved:        slices.Clone(s.reserved),
 	}
 	for i, q := range s.directory {
-		f.queues[i] = q.freeze()
+		f.queues[i] = q.freeze(s.now)
 	}
 	return f
 }
 
-func (q *queue) freeze() frozenQueue {
+func (q *queue) freeze(now Time) frozenQueue {
 	if q.fifo != nil {
 		return q.freezeFIFO()
 	}
 	m := &q.messages
+	tenants, spent := m.freezeTenants(now)
 	return frozenQueue{
 		header:  q.header,
 		lists:   m.freezeLists(),
@@ -59,12 +62,18 @@ func (q *queue) freeze() frozenQueue {
 		groups:  slices.Clone(m.groups.entries),
 		origins: slices.Clone(m.origins.entries),
 		tasks:   q.freezeTasks(),
+		tenants: tenants,
+		spent:   spent,
 	}
 }
 
 // freezeLists copies the lists that have messages, without their chunks.
 func (m *messages) freezeLists() []list {
-	frozen := make([]list, 0, m.due.count+m.undue.count)
+	lists := 0
+	for _, o := range m.listsByAge() {
+		lists += o.count
+	}
+	frozen := make([]list, 0, lists)
 	for l := range m.lists.all {
 		if !l.empty() {
 			l.frozen = true
@@ -120,6 +129,7 @@ func (q *frozenQueue) appendTo(dst []byte) []byte {
 		dst = q.dedup.appendTo(dst)
 		return appendAttempts(dst, q.attempts)
 	}
+	dst = q.appendTenants(dst, &groups)
 	lists := slices.Clone(q.lists)
 	slices.SortFunc(lists, func(a, b list) int {
 		return cmp.Or(cmp.Compare(groups.numbers[a.group], groups.numbers[b.group]), cmp.Compare(a.window, b.window))

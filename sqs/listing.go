@@ -39,11 +39,22 @@ type QueueCensus struct {
 	// does not count in a standard queue (SQS developer guide,
 	// ApproximateAgeOfOldestMessage).
 	OldestSentAt Time
+	// NoisyGroups counts the groups of a standard queue that take more than their
+	// share; Quiet is the same as above without their messages.
+	NoisyGroups int
+	Quiet       QuietCensus
 	// DeadLetterTarget is the queue that the RedrivePolicy names; zero without
 	// one. Dangling says that there is no such queue.
 	DeadLetterTarget QueueKey
 	Dangling         bool
 	Counters
+}
+
+// QuietCensus is what there is to know about the messages of quiet groups, and
+// of none.
+type QuietCensus struct {
+	Visible, InFlight, Delayed int
+	OldestSentAt               Time
 }
 
 // Totals are the sums over all queues.
@@ -77,7 +88,10 @@ func (s *State) census(q *queue, now Time) QueueCensus {
 	}
 	if q.fifo != nil {
 		c.GroupsInFlight = q.fifo.groups.inFlight(now)
+		return c
 	}
+	c.NoisyGroups = q.messages.noisyGroups()
+	c.Quiet = q.messages.quietCensus(n, c.OldestSentAt, now, q.cutoff(now))
 	return c
 }
 

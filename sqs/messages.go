@@ -38,6 +38,8 @@ type messages struct {
 	back      order // other records, by age
 	tired     order // other records that were received tiredAfter times, by age
 
+	fair *fairness // what the messages of groups are in besides; nil without any
+
 	groups  names[string]
 	origins names[origin]
 }
@@ -78,11 +80,14 @@ func (m *messages) send(r run, window Time, group string) {
 	name := m.groups.use(group)
 	id, ok := m.kinds.find(kindRank(window, name), m.byKind)
 	if ok {
-		m.groups.release(name) // the list has a use of its own
+		m.releaseGroup(name) // the list has a use of its own
 	} else {
 		id = m.addList(list{window: window, group: name})
 	}
 	m.pushTo(id, r)
+	if name != 0 {
+		m.noteSend(name, r.sentAt)
+	}
 }
 
 func (m *messages) pushTo(id uint32, r run) {
@@ -106,19 +111,21 @@ func (m *messages) addList(l list) uint32 {
 // file puts a list into the orders where its messages are looked for.
 func (m *messages) file(id uint32) {
 	l := m.lists.at(id)
-	if l.empty() {
-		return
+	if !l.empty() {
+		if l.passed > l.taken {
+			m.dueOrder(l).add(id, m.byHead)
+		} else {
+			m.undue.add(id, m.byHead)
+		}
+		if l.sent > l.passed {
+			m.waiting.add(id, m.byNext)
+		}
+		m.ready += int(l.passed - l.taken)
+		m.delayed += int(l.sent - l.passed)
 	}
-	if l.passed > l.taken {
-		m.due.add(id, m.byHead)
-	} else {
-		m.undue.add(id, m.byHead)
+	if l.group != 0 {
+		m.fileTenant(id)
 	}
-	if l.sent > l.passed {
-		m.waiting.add(id, m.byNext)
-	}
-	m.ready += int(l.passed - l.taken)
-	m.delayed += int(l.sent - l.passed)
 }
 
 // unfile takes a list out of them. It must be called before the list changes,
@@ -128,8 +135,11 @@ func (m *messages) unfile(id uint32) {
 	if l.empty() {
 		return
 	}
+	if l.group != 0 {
+		m.unfileTenant(id)
+	}
 	if l.passed > l.taken {
-		m.due.remove(id, m.byHead)
+		m.dueOrder(l).remove(id, m.byHead)
 	} else {
 		m.undue.remove(id, m.byHead)
 	}
@@ -148,7 +158,7 @@ func (m *messages) dropList(id uint32) {
 		return
 	}
 	m.kinds.remove(id, m.byKind)
-	m.groups.release(l.group)
+	m.releaseGroup(l.group)
 	m.lists.remove(id)
 	if m.kinds.count <= 1 && len(m.lists.pages) > 1 {
 		m.gatherLists()
@@ -194,10 +204,16 @@ func (m *messages) settle(slot uint32, now, visibleAt Time) {
 		r.visibleAt = visibleAt
 		m.leases.add(slot, m.byLease)
 		m.leased.add(slot, m.byAge)
+		if r.group != 0 {
+			m.noteFlight(r.group, 1)
+		}
 		return
 	}
 	r.visibleAt = 0
 	m.found(r).add(slot, m.byAge)
+	if r.group != 0 {
+		m.noteReturn(slot)
+	}
 }
 
 // lift takes a record out of the orders that settle puts it into. It must be
@@ -207,13 +223,22 @@ func (m *messages) lift(slot uint32) {
 	if r.hidden() {
 		m.leases.remove(slot, m.byLease)
 		m.leased.remove(slot, m.byAge)
+		if r.group != 0 {
+			m.noteFlight(r.group, -1)
+		}
 		return
 	}
 	m.found(r).remove(slot, m.byAge)
+	if r.group != 0 {
+		m.noteTaken(slot)
+	}
 }
 
 // found is the order in which receives find a record that is not hidden.
 func (m *messages) found(r *record) *order {
+	if r.group != 0 {
+		return m.foundOf(r)
+	}
 	if r.received >= tiredAfter {
 		return &m.tired
 	}
@@ -224,7 +249,7 @@ func (m *messages) found(r *record) *order {
 func (m *messages) forget(slot uint32) {
 	r := m.records.at(slot)
 	m.sequences.remove(slot, m.bySequence)
-	m.groups.release(r.group)
+	m.releaseGroup(r.group)
 	m.origins.release(r.origin)
 	m.records.remove(slot)
 }
@@ -240,12 +265,12 @@ const never Time = math.MaxInt64
 // oldest is the enqueue time of the message that expires first, or never.
 func (m *messages) oldest() Time {
 	t := never
-	for _, o := range []*order{&m.due, &m.undue} {
+	for _, o := range m.listsByAge() {
 		if id, ok := o.first(); ok {
 			t = min(t, m.byHead(id).at)
 		}
 	}
-	for _, o := range []*order{&m.leased, &m.back, &m.tired} {
+	for _, o := range m.recordsByAge() {
 		if slot, ok := o.first(); ok {
 			t = min(t, m.byAge(slot).at)
 		}

@@ -73,9 +73,9 @@ func (t *modelTask) active() bool {
 
 // pulse gives both states a pulse, and has the model follow.
 func (g *generator) pulse() string {
-	g.state.Pulse(g.at)
+	events := g.state.Pulse(g.at)
 	g.twin.Pulse(g.at)
-	g.model.expire(g.at.Now)
+	g.model.pulse(g.at.Now)
 	if !g.model.task.active() {
 		return ""
 	}
@@ -84,45 +84,57 @@ func (g *generator) pulse() string {
 	if err != nil {
 		return "the task is lost: " + err.Error()
 	}
-	return g.model.follow(g.at, r.(sqs.ListMessageMoveTasksResult).Tasks[0])
+	return g.model.follow(g.at, r.(sqs.ListMessageMoveTasksResult).Tasks[0], events)
 }
 
 // follow makes the moves of a pulse after which the task stands as given, and
-// checks that it may.
-func (m *model) follow(at sqs.Moment, now sqs.MoveTask) string {
+// checks that they may be.
+func (m *model) follow(at sqs.Moment, now sqs.MoveTask, events []sqs.Event) string {
 	t, q := m.task, m.queue(m.task.source)
 	before := t.Status
-	for t.Moved < now.Moved {
-		x := q.front(at.Now)
-		if x == nil || before == sqs.TaskCancelling {
-			return fmt.Sprintf("%+v: more was moved than there was", now)
+	for _, x := range q.messages {
+		x.leased = x.leased && (x.visibleAt > at.Now || now.Moved == t.Moved && now.Status == before)
+	}
+	for _, e := range events {
+		if e.Kind != sqs.MessageMoved {
+			continue
+		}
+		x := q.message(sqs.Receipt{Sequence: e.Move.Sequence})
+		if x == nil || q.availableAt(x) > at.Now || q.fifo && x != q.front(at.Now) || before == sqs.TaskCancelling {
+			return fmt.Sprintf("%+v: %+v was moved", now, e.Move)
 		}
 		target := m.destination(t, q, x)
-		if target == nil {
-			return fmt.Sprintf("%+v: message %d was moved, to nowhere", now, x.sequence)
+		if target == nil || key(target.name) != e.Move.To || target.sequence+1 != e.Move.ToSequence || x.body != e.Move.Body {
+			return fmt.Sprintf("%+v: %+v was moved there", now, e.Move)
 		}
 		q.redriveTo(at.Now, target, x, t.ID)
 		t.Moved++
 	}
-	m.expire(at.Now)
+	q.calmDrained()
 	x := q.front(at.Now)
 	t.Status, t.FailureReason = now.Status, now.FailureReason
-	ok := false
+	ok := t.Moved == now.Moved
 	switch now.Status {
 	case sqs.TaskRunning:
-		ok = before == sqs.TaskRunning && x != nil
+		ok = ok && before == sqs.TaskRunning && x != nil
 	case sqs.TaskCompleted:
-		ok = before == sqs.TaskRunning && x == nil
+		ok = ok && before == sqs.TaskRunning && x == nil
 	case sqs.TaskCancelled:
-		ok = before == sqs.TaskCancelling
+		ok = ok && before == sqs.TaskCancelling
 	case sqs.TaskFailed:
-		ok = at.Now.Sub(t.StartedAt) >= sqs.MaxMoveTaskTime || x != nil && m.destination(t, q, x) == nil
+		ok = ok && (at.Now.Sub(t.StartedAt) >= sqs.MaxMoveTaskTime || m.stuck(t, q, at.Now))
 	case sqs.TaskCancelling:
+		ok = false
 	}
 	if !ok {
-		return fmt.Sprintf("%+v after status %d, with %+v in front", now, before, x)
+		return fmt.Sprintf("%+v after status %d and %d moves, with %+v in front", now, before, t.Moved, x)
 	}
 	return ""
+}
+
+// stuck reports whether a message that is visible has nowhere to go.
+func (m *model) stuck(t *modelTask, q *modelQueue, now sqs.Time) bool {
+	return slices.ContainsFunc(q.messages, func(x *modelMessage) bool { return q.availableAt(x) <= now && m.destination(t, q, x) == nil })
 }
 
 func (m *model) destination(t *modelTask, q *modelQueue, x *modelMessage) *modelQueue {
@@ -166,6 +178,7 @@ func (q *modelQueue) redriveTo(now sqs.Time, target *modelQueue, x *modelMessage
 		made.passage = x.passage + 1
 	}
 	target.messages = append(target.messages, made)
+	target.noteSend(x.group, now)
 }
 
 // redriven is the id that a task has given to a message.

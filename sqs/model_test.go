@@ -21,6 +21,7 @@ type modelQueue struct {
 	sent, sentBytes, received, deletion uint64
 	moved, stranded                     uint64
 	messages                            []*modelMessage
+	fair                                modelFairness
 
 	modelFIFO
 }
@@ -33,10 +34,11 @@ type modelMessage struct {
 	everReceived, moved bool
 	received, carried   int
 	from                string
+	leased              bool // as the last receive, or change of visibility, left it
+	group               string
 
-	id     sqs.MessageID // FIFO only, as are the next two
-	group  string
-	hidden bool // visibleAt is the end of a lease
+	id     sqs.MessageID // FIFO only, as is the next one
+	hidden bool          // visibleAt is the end of a lease
 
 	task    sqs.TaskID // that has made it
 	passage uint32     // how often; 0: it was sent
@@ -63,7 +65,11 @@ func (m *model) queue(name string) *modelQueue {
 func (m *model) expire(now sqs.Time) {
 	for _, q := range m.queues {
 		q.messages = slices.DeleteFunc(q.messages, func(x *modelMessage) bool {
-			return x.sentAt.Add(seconds(q.retention)) <= now
+			expired := x.sentAt.Add(seconds(q.retention)) <= now
+			if expired {
+				q.fair.ghosts = append(q.fair.ghosts, x)
+			}
+			return expired
 		})
 	}
 }
@@ -103,6 +109,7 @@ func (m *model) census(q *modelQueue, now sqs.Time) sqs.QueueCensus {
 		}
 	}
 	q.censusFIFO(&c, now)
+	q.quietCensus(now, &c)
 	return c
 }
 
@@ -149,12 +156,15 @@ func (m *model) apply(at sqs.Moment, c sqs.Command) (sqs.Result, string) {
 		if problem := m.redriveProblem(q, c.Attributes); problem != "" {
 			return nil, problem
 		}
+		q.drop()
 		q.set(c.Attributes)
+		m.expire(at.Now)
+		q.drop()
 	case sqs.PurgeQueue:
 		if q.purgedAt != 0 && at.Now.Sub(q.purgedAt) < at.Rules.PurgeWait {
 			return nil, fmt.Sprintf("PurgeQueueInProgress: Only one PurgeQueue operation on %s is allowed every 60 seconds.", q.name)
 		}
-		q.purgedAt, q.messages, q.ids, q.attempts = at.Now, nil, nil, nil
+		q.purgedAt, q.messages, q.ids, q.attempts, q.fair = at.Now, nil, nil, nil, modelFairness{}
 	case sqs.SendMessageBatch:
 		if q.fifo {
 			return q.sendFIFO(at, c)
@@ -261,6 +271,7 @@ func (q *modelQueue) send(at sqs.Moment, c sqs.SendMessageBatch) sqs.Result {
 		q.messages = append(q.messages, &modelMessage{
 			sequence: q.sequence, body: body, sentAt: at.Now, arrivedAt: at.Now, visibleAt: windowEnd(at.Now, delay), group: e.GroupID,
 		})
+		q.noteSend(e.GroupID, at.Now)
 		r.Entries = append(r.Entries, sqs.SendResult{Body: body, MessageID: e.MessageID})
 		body++
 	}
@@ -268,6 +279,7 @@ func (q *modelQueue) send(at sqs.Moment, c sqs.SendMessageBatch) sqs.Result {
 }
 
 func (m *model) receive(at sqs.Moment, q *modelQueue, c sqs.ReceiveMessage) (sqs.Result, string) {
+	q.beforeReceive(at.Now)
 	most := min(c.MaxMessages, at.Rules.InFlightLimit-m.census(q, at.Now).InFlight)
 	if most <= 0 && c.Short {
 		return nil, fmt.Sprintf("OverLimit: The queue has the maximum number of messages in flight, %d.", at.Rules.InFlightLimit)
@@ -278,30 +290,31 @@ func (m *model) receive(at sqs.Moment, q *modelQueue, c sqs.ReceiveMessage) (sqs
 			visible = append(visible, x)
 		}
 	}
-	slices.SortStableFunc(visible, func(a, b *modelMessage) int {
-		return cmp.Or(cmp.Compare(btoi(a.received >= 3), btoi(b.received >= 3)), cmp.Compare(a.sentAt, b.sentAt), cmp.Compare(a.sequence, b.sequence))
-	})
 	timeout := c.VisibilityTimeout
 	if timeout == sqs.QueueDefault {
 		timeout = seconds(q.visibility)
 	}
 	var r sqs.ReceiveMessageResult
 	target := m.queue(q.target)
-	moves := 0
-	for _, x := range visible {
-		if len(r.Messages) >= most {
-			break
-		}
+	var moved, delivered []*modelMessage
+	for len(visible) > 0 && len(r.Messages) < most {
+		x := q.next(visible)
+		visible = slices.DeleteFunc(visible, func(other *modelMessage) bool { return other == x })
 		if target != nil && x.received >= q.maxReceives {
-			if moves++; moves > 100 {
+			if len(moved) == 100 {
 				break
 			}
-			q.moveTo(at.Now, target, x)
+			q.messages = slices.DeleteFunc(q.messages, func(other *modelMessage) bool { return other == x })
+			q.calmDrained()
+			moved = append(moved, x)
 			continue
 		}
 		if q.target != "" && target == nil && x.received >= q.maxReceives {
 			q.stranded++
 		}
+		x.leased = true
+		q.calmDrained()
+		delivered = append(delivered, x)
 		x.received++
 		x.everReceived = true
 		if x.firstReceivedAt == 0 {
@@ -319,6 +332,10 @@ func (m *model) receive(at sqs.Moment, q *modelQueue, c sqs.ReceiveMessage) (sqs
 		}
 		r.Messages = append(r.Messages, got)
 	}
+	q.judge(at.Now, delivered)
+	for _, x := range moved {
+		q.moveTo(at.Now, target, x)
+	}
 	return r, ""
 }
 
@@ -335,6 +352,7 @@ func (q *modelQueue) moveTo(now sqs.Time, target *modelQueue, x *modelMessage) {
 		moved.sentAt = now
 	}
 	target.messages = append(target.messages, moved)
+	target.noteSend(x.group, now)
 }
 
 func btoi(b bool) int {
@@ -367,7 +385,11 @@ func (q *modelQueue) remove(now sqs.Time, c sqs.DeleteMessageBatch) sqs.Result {
 		}
 		q.deletion++
 		q.breakAttempts(gone)
-		q.messages = slices.DeleteFunc(q.messages, func(x *modelMessage) bool { return x == gone })
+		q.finish(now, receipt)
+		isGone := func(x *modelMessage) bool { return x.sequence == receipt.Sequence }
+		q.messages = slices.DeleteFunc(q.messages, isGone)
+		q.fair.ghosts = slices.DeleteFunc(q.fair.ghosts, isGone)
+		q.calmDrained()
 	}
 	return r
 }
@@ -388,7 +410,12 @@ func (q *modelQueue) change(now sqs.Time, c sqs.ChangeMessageVisibilityBatch) sq
 			r.Errors[i] = &sqs.Error{Code: sqs.InvalidParameterValue, Message: fmt.Sprintf("Value %d for parameter VisibilityTimeout is invalid. "+
 				"Reason: Total VisibilityTimeout for the message is beyond the limit [43200 seconds]", int(e.Timeout/time.Second))}
 		default:
+			if e.Timeout == 0 {
+				q.finish(now, e.Receipt)
+			}
 			x.visibleAt = windowEnd(now, e.Timeout)
+			x.leased = x.visibleAt > now
+			q.calmDrained()
 			q.breakAttempts(x)
 		}
 	}

@@ -43,16 +43,32 @@ func (t *moveTask) spend(count int) {
 	}
 }
 
+// moveTasks are the latest move tasks of a queue, the newest last. A queue has only
+// a pointer to them, since most never have any.
+type moveTasks []moveTask
+
+// moveTasks returns the tasks of the queue.
+func (q *queue) moveTasks() moveTasks {
+	if q.tasks == nil {
+		return nil
+	}
+	return *q.tasks
+}
+
 // task is the latest move task of the queue, nil if there is none. No other one
 // can be active.
 func (q *queue) task() *moveTask {
-	if len(q.tasks) == 0 {
+	all := q.moveTasks()
+	if len(all) == 0 {
 		return nil
 	}
-	return &q.tasks[len(q.tasks)-1]
+	return &all[len(all)-1]
 }
 
-func (q *queue) isMoving() bool { return len(q.tasks) > 0 && q.task().status.active() }
+func (q *queue) isMoving() bool {
+	t := q.task()
+	return t != nil && t.status.active()
+}
 
 // startMessageMoveTask makes the checks in the order of AWS.
 func (s *State) startMessageMoveTask(at Moment, c StartMessageMoveTask) (Result, []Event, *Error) {
@@ -129,10 +145,12 @@ func (s *State) findMoving(key QueueKey) (int, bool) {
 
 // addTask makes t the latest task of the queue.
 func (s *State) addTask(q *queue, t moveTask) {
-	if len(q.tasks) == MaxListedTasks {
-		q.tasks = slices.Delete(q.tasks, 0, 1)
+	all := q.moveTasks()
+	if len(all) == MaxListedTasks {
+		all = slices.Delete(all, 0, 1)
 	}
-	q.tasks = append(q.tasks, t)
+	all = append(all, t)
+	q.tasks = &all
 	if t.status.active() {
 		i, _ := s.findMoving(q.key)
 		s.moving = slices.Insert(s.moving, i, q)
@@ -163,11 +181,12 @@ func (s *State) cancelMessageMoveTask(c CancelMessageMoveTask) (Result, []Event,
 	if q.damaged {
 		return nil, nil, damagedQueue()
 	}
-	i := slices.IndexFunc(q.tasks, func(t moveTask) bool { return t.id == c.Task })
+	all := q.moveTasks()
+	i := slices.IndexFunc(all, func(t moveTask) bool { return t.id == c.Task })
 	if i < 0 {
 		return nil, nil, NoSuchTask()
 	}
-	t := &q.tasks[i]
+	t := &all[i]
 	if t.status != TaskRunning {
 		return nil, nil, Invalidf("Only active tasks can be cancelled.")
 	}
@@ -181,8 +200,9 @@ func (s *State) listMessageMoveTasks(c ListMessageMoveTasks) (Result, []Event, *
 		return nil, nil, NoTaskSource()
 	}
 	var r ListMessageMoveTasksResult
-	for i := len(q.tasks) - 1; i >= 0 && len(r.Tasks) < c.Limit; i-- {
-		t := &q.tasks[i]
+	all := q.moveTasks()
+	for i := len(all) - 1; i >= 0 && len(r.Tasks) < c.Limit; i-- {
+		t := &all[i]
 		listed := MoveTask{
 			ID: t.id, Status: t.status, MaxPerSecond: t.maxPerSecond, ToMove: t.toMove, Moved: t.moved,
 			FailureReason: t.failure, StartedAt: t.startedAt,
@@ -354,4 +374,7 @@ func (q *queue) acceptRedriven(now Time, p parcel, task TaskID) {
 	}
 	r.group, r.origin = q.messages.groups.use(p.group), q.messages.origins.use(o)
 	q.messages.settle(q.messages.enter(r), now, 0)
+	if r.group != 0 {
+		q.messages.noteSend(r.group, now)
+	}
 }

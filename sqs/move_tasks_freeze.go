@@ -7,8 +7,8 @@ import (
 )
 
 // freezeTasks copies the tasks, and the turns of the active one.
-func (q *queue) freezeTasks() []moveTask {
-	tasks := slices.Clone(q.tasks)
+func (q *queue) freezeTasks() moveTasks {
+	tasks := slices.Clone(q.moveTasks())
 	if last := len(tasks) - 1; last >= 0 {
 		tasks[last].pace.recent = slices.Clone(tasks[last].pace.recent)
 	}
@@ -65,8 +65,8 @@ func (d *decoder) origin() origin {
 }
 
 // tasks reads the move tasks of a queue.
-func (d *decoder) tasks(now Time) []moveTask {
-	var tasks []moveTask
+func (d *decoder) tasks(now Time) moveTasks {
+	var tasks moveTasks
 	n := d.count()
 	if n > MaxListedTasks {
 		d.fail("%d move tasks", n)

@@ -17,14 +17,19 @@ const (
 	keptCapacity = 16
 )
 
-// rank is what ids are ordered by: a time (or another number), then a sequence
-// number. The ranks in one order are all different.
+// rank is what ids are ordered by: a class, if there are any, then a time (or
+// another number), then a sequence number. The ranks in one order are all
+// different.
 type rank struct {
+	class    uint64
 	at       Time
 	sequence uint64
 }
 
 func (r rank) compare(s rank) int {
+	if r.class != s.class {
+		return cmp.Compare(r.class, s.class)
+	}
 	if r.at != s.at {
 		return cmp.Compare(r.at, s.at)
 	}

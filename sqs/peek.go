@@ -136,7 +136,7 @@ func (p *peek) records(o *order, records *records, groups *names[string], origin
 
 // lists finds messages that were never received.
 func (p *peek) lists(m *messages) {
-	for _, o := range []*order{&m.due, &m.undue} {
+	for _, o := range m.listsByAge() {
 		for id := range o.all {
 			if m.byHead(id).sequence > p.bound {
 				break // lists are in the order of their heads

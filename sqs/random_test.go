@@ -217,8 +217,8 @@ func (g *generator) send(q sqs.QueueKey) sqs.Command {
 		if g.IntN(3) == 0 {
 			e.Delay = g.someSeconds(90)
 		}
-		if g.IntN(3) == 0 {
-			e.GroupID = strings.Repeat("g", 1+g.IntN(5))
+		if g.IntN(3) == 0 || q.Name == "b" {
+			e.GroupID = strings.Repeat("g", 1+g.IntN(5)*g.IntN(2))
 		}
 		c.Entries = append(c.Entries, e)
 	}

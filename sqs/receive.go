@@ -10,6 +10,7 @@ func (s *State) receiveMessage(at Moment, c ReceiveMessage) (Result, []Event, *E
 	}
 	left := steps(maxSteps)
 	q.messages.advance(at.Now, q.cutoff(at.Now), &left)
+	q.messages.calmIdle(at.Now, &left)
 	most := c.MaxMessages
 	if limit := at.Rules.InFlightLimit; limit > 0 {
 		room := limit - q.messages.inFlight(at.Now)
@@ -59,6 +60,7 @@ func (q *queue) take(now Time, most int, movable bool, tooOften uint32) (taken [
 		often := m.records.at(slot).received >= tooOften
 		if !movable || !often {
 			taken = append(taken, slot)
+			m.hold(slot)
 			if often {
 				stranded++
 			}
@@ -77,6 +79,9 @@ func (q *queue) take(now Time, most int, movable bool, tooOften uint32) (taken [
 // visible, and one that was received tiredAfter times only when there is no
 // other. It leaves alone what has expired and was not dropped yet.
 func (m *messages) takeNext(cutoff Time) (slot uint32, ok bool) {
+	if len(m.groups.ids) > 0 {
+		return m.takeFair(cutoff)
+	}
 	var best rank
 	id, sent := m.due.first()
 	if sent {
@@ -127,8 +132,10 @@ func (q *queue) deliver(now Time, taken []uint32, c ReceiveMessage) []Received {
 			DeadLetterSource: m.origins.name(r.origin).source,
 			Redriven:         m.origins.name(r.origin).messageID(r.body),
 		}
+		m.unhold(slot)
 		m.settle(slot, now, visibleAt)
 	}
+	m.judge(now, taken)
 	q.counters.Received += uint64(len(taken))
 	return received
 }

@@ -178,13 +178,13 @@ func (h schedule) Less(i, j int) bool {
 // Swap implements heap.Interface.
 func (h schedule) Swap(i, j int) {
 	h[i], h[j] = h[j], h[i]
-	h[i].place, h[j].place = i, j
+	h[i].place, h[j].place = int32(i), int32(j)
 }
 
 // Push implements heap.Interface.
 func (h *schedule) Push(x any) {
 	q := x.(*queue)
-	q.place = len(*h)
+	q.place = int32(len(*h))
 	*h = append(*h, q)
 }
 
@@ -210,7 +210,7 @@ func (s *State) due(q *queue, at Time) {
 		heap.Push(&s.schedule, q)
 	case at < q.pulseAt:
 		q.pulseAt = at
-		heap.Fix(&s.schedule, q.place)
+		heap.Fix(&s.schedule, int(q.place))
 	}
 }
 
@@ -230,7 +230,7 @@ func (s *State) reschedule(q *queue) {
 
 func (s *State) unschedule(q *queue) {
 	if q.pulseAt != 0 {
-		heap.Remove(&s.schedule, q.place)
+		heap.Remove(&s.schedule, int(q.place))
 		q.pulseAt = 0
 	}
 }

@@ -406,9 +406,12 @@ func (s *script) received(b *strings.Builder, q sqs.QueueKey, r sqs.ReceiveMessa
 func (s *script) census() string {
 	var b strings.Builder
 	for _, c := range s.state.Census(s.at.Now) {
-		oldest := "-"
+		oldest, quiet := "-", "-"
 		if c.OldestSentAt != 0 {
 			oldest = since(c.OldestSentAt)
+		}
+		if c.Quiet.OldestSentAt != 0 {
+			quiet = since(c.Quiet.OldestSentAt)
 		}
 		fmt.Fprintf(&b, "%s#%d visible=%d inflight=%d delayed=%d oldest=%s sent=%d bytes=%d received=%d deleted=%d damaged=%t",
 			c.Queue.Name, c.Incarnation, c.Visible, c.InFlight, c.Delayed, oldest, c.Sent, c.SentBytes, c.Received, c.Deleted, c.Damaged)
@@ -419,6 +422,10 @@ func (s *script) census() string {
 			fmt.Fprintf(&b, " groups-inflight=%d deduplicated=%d", c.GroupsInFlight, c.Deduplicated)
 		}
 		b.WriteByte('\n')
+		if c.NoisyGroups > 0 {
+			fmt.Fprintf(&b, "  noisy groups=%d, without them: visible=%d inflight=%d delayed=%d oldest=%s\n",
+				c.NoisyGroups, c.Quiet.Visible, c.Quiet.InFlight, c.Quiet.Delayed, quiet)
+		}
 	}
 	return b.String()
 }

@@ -189,6 +189,7 @@ func (d *decoder) settings() settings {
 
 func (d *decoder) messages(m *messages, now Time, lastSequence uint64) {
 	names := d.names()
+	tenants := d.tenants(len(names.groups), now)
 	var last rank // group and window
 	for n := d.count(); n > 0 && d.err == nil; n-- {
 		group := d.number(uint64(len(names.groups) - 1))
@@ -209,6 +210,9 @@ func (d *decoder) messages(m *messages, now Time, lastSequence uint64) {
 		r.group, r.origin = m.groups.use(group), m.origins.use(from)
 		m.settle(m.enter(r), 0, r.visibleAt) // hidden as it was, whatever the time
 	})
+	if d.err == nil {
+		m.thawTenants(names.groups, tenants, now)
+	}
 	if d.err == nil && !m.disjoint() {
 		d.fail("two messages of one sequence number")
 	}

@@ -43,6 +43,9 @@ func (q *queue) changeVisibility(now Time, e *VisibilityEntry) (visible bool, er
 		return false, hiddenTooLong(e.Timeout)
 	}
 	visibleAt := now.WindowEnd(e.Timeout)
+	if visibleAt <= now {
+		m.finish(slot, e.Receipt, now)
+	}
 	m.lift(slot)
 	m.settle(slot, now, visibleAt)
 	return visibleAt <= now, nil

@@ -3,6 +3,7 @@ package wal
 import (
 	"errors"
 	"os"
+	"slices"
 	"sync"
 )
 
@@ -28,20 +29,29 @@ type openFile struct {
 func (c *fileCache) acquire(s *bodySegment) (*openFile, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if s.file == nil {
-		if c.closed {
-			return nil, ErrClosed
-		}
-		f, err := os.Open(s.path)
-		if err != nil {
-			return nil, err
-		}
-		s.file = &openFile{File: f}
-		c.opened = append(c.opened, s)
-		c.evict()
+	if err := c.open(s); err != nil {
+		return nil, err
 	}
 	s.file.readers++
+	c.evict()
 	return s.file, nil
+}
+
+// open opens the file of s, if it is not open. The caller holds mu.
+func (c *fileCache) open(s *bodySegment) error {
+	if s.file != nil {
+		return nil
+	}
+	if c.closed {
+		return ErrClosed
+	}
+	f, err := os.Open(s.path)
+	if err != nil {
+		return err
+	}
+	s.file = &openFile{File: f}
+	c.opened = append(c.opened, s)
+	return nil
 }
 
 // evict closes the file that has been open for longest, if they are too many.
@@ -69,19 +79,12 @@ func (c *fileCache) release(f *openFile) {
 // detach opens the file of s, which is about to be removed, for as long as
 // anything refers to s: the file is then closed by the garbage collector.
 func (c *fileCache) detach(s *bodySegment) error {
-	f, err := c.acquire(s)
-	if err != nil {
-		return err
-	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	f.readers--
-	for i, other := range c.opened {
-		if other == s {
-			c.opened = append(c.opened[:i], c.opened[i+1:]...)
-			break
-		}
+	if err := c.open(s); err != nil {
+		return err
 	}
+	c.opened = slices.DeleteFunc(c.opened, func(other *bodySegment) bool { return other == s })
 	return nil
 }
 

@@ -32,9 +32,13 @@ func crashNode(dir string, f files) (*bodyNode, error) {
 // of two snapshots, which write, merge and unlink: the next start finds the
 // bodies of the last one that was finished, or of the one after it.
 func TestPowerCutAfterEveryCall(t *testing.T) {
+	step := 1
+	if underRace { // it is slow, and finds no more
+		step = 4
+	}
 	for _, variant := range []struct{ lateRemovals, keep bool }{{}, {true, false}, {true, true}} {
 		var before, first, second int
-		for calls := 0; ; calls++ {
+		for calls := 0; ; calls += step {
 			made, reached, err := cutAfter(t.TempDir(), calls, variant.lateRemovals, variant.keep)
 			if err != nil {
 				t.Fatalf("power cut after %d calls, variant %v: %v", calls, variant, err)
@@ -51,7 +55,7 @@ func TestPowerCutAfterEveryCall(t *testing.T) {
 				break
 			}
 		}
-		if before < 10 || first < 10 || second < 2 {
+		if before*step < 10 || first*step < 10 || second == 0 {
 			t.Errorf("power cuts left the snapshots %d, %d, %d times; want each of them", before, first, second)
 		}
 	}

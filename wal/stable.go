@@ -44,6 +44,7 @@ var errNotFound = errors.New("not found")
 // only staged in memory, and the candidate writes both as one record.
 type Stable struct {
 	bolt *raftboltdb.BoltStore
+	path string
 
 	mu     sync.Mutex
 	staged []byte // 8 bytes of LastVoteTerm, until LastVoteCand comes
@@ -72,25 +73,35 @@ func OpenStable(path string) (*Stable, error) {
 	return s, nil
 }
 
-// openBolt opens the file and reads what raft keeps in it. bbolt panics over
-// many kinds of damage, and faults beyond the end of a file that was cut; both
-// become ErrCorrupt.
-func openBolt(path string, o *bbolt.Options) (s *Stable, err error) {
+// guarded calls bbolt. bbolt panics over many kinds of damage, and follows
+// damaged offsets to memory that is not there; both become ErrCorrupt. A wild
+// offset may as well hit memory that is there, so every call is guarded, and
+// checksums tell what it read.
+func guarded(path string, call func() error) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
 		if p := recover(); p != nil {
-			s, err = nil, corrupt(path, 0, "%v", p)
+			err = corrupt(path, 0, "%v", p)
 		}
 	}()
-	bolt, err := raftboltdb.New(raftboltdb.Options{Path: path, BoltOptions: o})
+	return call()
+}
+
+// openBolt opens the file and reads what raft keeps in it.
+func openBolt(path string, o *bbolt.Options) (*Stable, error) {
+	var bolt *raftboltdb.BoltStore
+	err := guarded(path, func() (err error) {
+		bolt, err = raftboltdb.New(raftboltdb.Options{Path: path, BoltOptions: o})
+		return err
+	})
 	var system syscall.Errno
 	switch {
-	case errors.Is(err, bbolt.ErrTimeout) || errors.As(err, &system):
+	case errors.Is(err, bbolt.ErrTimeout) || errors.As(err, &system) || errors.Is(err, ErrCorrupt):
 		return nil, err
 	case err != nil:
 		return nil, corrupt(path, 0, "%v", err)
 	}
-	s = &Stable{bolt: bolt}
+	s := &Stable{bolt: bolt, path: path}
 	if _, err := s.facts(); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
@@ -164,7 +175,7 @@ func (s *Stable) put(key, value []byte) error {
 		return s.failed
 	}
 	sealed := binary.BigEndian.AppendUint64(nil, valueChecksum(key, value))
-	if err := s.bolt.Set(key, append(sealed, value...)); err != nil {
+	if err := guarded(s.path, func() error { return s.bolt.Set(key, append(sealed, value...)) }); err != nil {
 		s.failed = fmt.Errorf("set %s in stable store: %w", key, err)
 		return s.failed
 	}
@@ -200,7 +211,11 @@ func (s *Stable) Get(key []byte) ([]byte, error) {
 }
 
 func (s *Stable) get(key []byte) ([]byte, error) {
-	sealed, err := s.bolt.Get(key)
+	var sealed []byte
+	err := guarded(s.path, func() (err error) {
+		sealed, err = s.bolt.Get(key)
+		return err
+	})
 	if errors.Is(err, raftboltdb.ErrKeyNotFound) {
 		return nil, errNotFound
 	}

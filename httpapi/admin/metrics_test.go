@@ -27,6 +27,7 @@ func TestMetrics(t *testing.T) {
 	node.queues = []sqs.QueueCensus{{
 		Queue: sqs.QueueKey{Account: "000000000000", Name: "a"}, Visible: 3, InFlight: 4, Delayed: 5,
 		OldestSentAt: 999_400, Counters: sqs.Counters{Sent: 6, SentBytes: 60, Received: 7, Deleted: 8, Moved: 10, Stranded: 11},
+		NoisyGroups: 1, Quiet: sqs.QuietCensus{Visible: 10, InFlight: 11, Delayed: 12, OldestSentAt: 999_700},
 	}, {
 		Queue: sqs.QueueKey{Account: "000000000000", Name: "\"odd\\\n"}, // no queue has such a name; no scrape may break
 	}}
@@ -57,6 +58,7 @@ func TestMetricsCapQueues(t *testing.T) {
 		node.queues = append(node.queues, sqs.QueueCensus{
 			Queue: sqs.QueueKey{Account: "000000000000", Name: fmt.Sprintf("q%d", i)}, Visible: 1,
 			OldestSentAt: sqs.Time(990_000 + i*1_000), Counters: sqs.Counters{Sent: uint64(i)},
+			NoisyGroups: i, Quiet: sqs.QuietCensus{Visible: 2 * i, InFlight: 3 * i, Delayed: 4 * i, OldestSentAt: sqs.Time(991_000 + i*1_000)},
 		})
 	}
 	got := holdfastLines(call(t, newHandler(node, 2), http.MethodGet, "/metrics", "", http.StatusOK))
@@ -66,6 +68,11 @@ func TestMetricsCapQueues(t *testing.T) {
 		`holdfast_sqs_number_of_messages_sent_total{account="",queue="~other"} 28`,
 		`holdfast_sqs_approximate_number_of_messages_visible{account="",queue="~other"} 8`,
 		`holdfast_sqs_approximate_age_of_oldest_message_seconds{account="",queue="~other"} 10`,
+		`holdfast_sqs_approximate_number_of_noisy_groups{account="",queue="~other"} 28`,
+		`holdfast_sqs_approximate_number_of_messages_visible_in_quiet_groups{account="",queue="~other"} 56`,
+		`holdfast_sqs_approximate_number_of_messages_not_visible_in_quiet_groups{account="",queue="~other"} 84`,
+		`holdfast_sqs_approximate_number_of_messages_delayed_in_quiet_groups{account="",queue="~other"} 112`,
+		`holdfast_sqs_approximate_age_of_oldest_message_in_quiet_groups_seconds{account="",queue="~other"} 9`,
 	} {
 		if !strings.Contains(got, want+"\n") {
 			t.Errorf("got no line %s", want)

@@ -31,6 +31,7 @@ type queueReading struct {
 	sqs.QueueCensus
 	emptyReceives uint64
 	age           time.Duration // of the oldest message; of many queues, the greatest
+	quietAge      time.Duration // the same without the messages of noisy groups
 }
 
 var queueMetrics = []queueMetric{
@@ -82,6 +83,26 @@ var queueMetrics = []queueMetric{
 		"approximate_age_of_oldest_message_seconds",
 		"Time since the oldest message was sent here or moved here. One that was received three times does not count.",
 		prometheus.GaugeValue, func(q *queueReading) float64 { return q.age.Seconds() },
+	},
+	{
+		"approximate_number_of_noisy_groups", "Groups of a standard queue that take more than their share.", prometheus.GaugeValue,
+		func(q *queueReading) float64 { return float64(q.NoisyGroups) },
+	},
+	{
+		"approximate_number_of_messages_visible_in_quiet_groups", "The same as without in_quiet_groups, less the messages of noisy groups.", prometheus.GaugeValue,
+		func(q *queueReading) float64 { return float64(q.Quiet.Visible) },
+	},
+	{
+		"approximate_number_of_messages_not_visible_in_quiet_groups", "The same as without in_quiet_groups, less the messages of noisy groups.", prometheus.GaugeValue,
+		func(q *queueReading) float64 { return float64(q.Quiet.InFlight) },
+	},
+	{
+		"approximate_number_of_messages_delayed_in_quiet_groups", "The same as without in_quiet_groups, less the messages of noisy groups.", prometheus.GaugeValue,
+		func(q *queueReading) float64 { return float64(q.Quiet.Delayed) },
+	},
+	{
+		"approximate_age_of_oldest_message_in_quiet_groups_seconds", "The same as without in_quiet_groups, less the messages of noisy groups.", prometheus.GaugeValue,
+		func(q *queueReading) float64 { return q.quietAge.Seconds() },
 	},
 }
 
@@ -145,6 +166,9 @@ func newReading(q sqs.QueueCensus, metrics *cluster.Metrics, now sqs.Time) queue
 	if q.OldestSentAt > 0 {
 		r.age = max(0, now.Sub(q.OldestSentAt))
 	}
+	if q.Quiet.OldestSentAt > 0 {
+		r.quietAge = max(0, now.Sub(q.Quiet.OldestSentAt))
+	}
 	return r
 }
 
@@ -172,6 +196,11 @@ func capQueues(readings []queueReading, limit int) []queueReading {
 		sum.Delayed += q.Delayed
 		sum.emptyReceives += q.emptyReceives
 		sum.age = max(sum.age, q.age)
+		sum.NoisyGroups += q.NoisyGroups
+		sum.Quiet.Visible += q.Quiet.Visible
+		sum.Quiet.InFlight += q.Quiet.InFlight
+		sum.Quiet.Delayed += q.Quiet.Delayed
+		sum.quietAge = max(sum.quietAge, q.quietAge)
 	}
 	return append(readings[:limit:limit], sum)
 }
