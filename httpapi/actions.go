@@ -1,9 +1,5 @@
 package httpapi
 
-import (
-	"holdfast.internal/sqs"
-)
-
 const (
 	sqsNamespace = "http://queue.amazonaws.com/doc/2012-11-05/"
 	stsNamespace = "https://sts.amazonaws.com/doc/2011-06-15/"
@@ -20,8 +16,8 @@ type action struct {
 
 // sqsActions are all actions of SQS.
 var sqsActions = table(sqsNamespace,
-	action{name: "AddPermission", run: unsupported("AddPermission")},
-	action{name: "CancelMessageMoveTask", run: unsupported("CancelMessageMoveTask"), output: true},
+	action{name: "AddPermission", run: addPermission},
+	action{name: "CancelMessageMoveTask", run: cancelMessageMoveTask, output: true},
 	action{name: "ChangeMessageVisibility", run: changeMessageVisibility},
 	action{name: "ChangeMessageVisibilityBatch", run: changeMessageVisibilityBatch, output: true},
 	action{name: "CreateQueue", run: createQueue, output: true, service: true},
@@ -31,16 +27,16 @@ var sqsActions = table(sqsNamespace,
 	action{name: "GetQueueAttributes", run: getQueueAttributes, output: true},
 	action{name: "GetQueueUrl", run: getQueueURL, output: true},
 	action{name: "ListDeadLetterSourceQueues", run: listDeadLetterSourceQueues, output: true},
-	action{name: "ListMessageMoveTasks", run: unsupported("ListMessageMoveTasks"), output: true},
+	action{name: "ListMessageMoveTasks", run: listMessageMoveTasks, output: true},
 	action{name: "ListQueueTags", run: listQueueTags, output: true},
 	action{name: "ListQueues", run: listQueues, output: true, service: true},
 	action{name: "PurgeQueue", run: purgeQueue},
 	action{name: "ReceiveMessage", run: receiveMessage, output: true},
-	action{name: "RemovePermission", run: unsupported("RemovePermission")},
+	action{name: "RemovePermission", run: removePermission},
 	action{name: "SendMessage", run: sendMessage, output: true},
 	action{name: "SendMessageBatch", run: sendMessageBatch, output: true},
 	action{name: "SetQueueAttributes", run: setQueueAttributes},
-	action{name: "StartMessageMoveTask", run: unsupported("StartMessageMoveTask"), output: true},
+	action{name: "StartMessageMoveTask", run: startMessageMoveTask, output: true},
 	action{name: "TagQueue", run: tagQueue},
 	action{name: "UntagQueue", run: untagQueue},
 )
@@ -75,13 +71,6 @@ func namespaceOf(a *action) string {
 		return sqsNamespace
 	}
 	return a.namespace
-}
-
-// unsupported is an action that exists in the API and not yet here.
-func unsupported(name string) func(*request) error {
-	return func(*request) error {
-		return &sqs.Error{Code: sqs.UnsupportedOperation, Message: "Holdfast does not support the action " + name + " yet."}
-	}
 }
 
 // getCallerIdentity tells clients the account that their calls are made in.

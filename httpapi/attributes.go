@@ -58,7 +58,7 @@ func (r *request) parseAttribute(queue sqs.QueueKey, name sqs.AttributeName, tex
 	case sqs.RedriveAllowPolicyAttribute:
 		return parseRedriveAllowPolicy(text, r.settings.Region)
 	}
-	return parsePolicy(text)
+	return parsePolicy(text, queue.Account)
 }
 
 func setQueueAttributes(r *request) error {

@@ -1,7 +1,6 @@
 package httpapi
 
 import (
-	"bytes"
 	"encoding/json"
 	"maps"
 	"slices"
@@ -147,54 +146,4 @@ func parseRedriveAllowPolicy(text, region string) (sqs.Attribute, *sqs.Error) {
 		value = append(value, ']')
 	}
 	return sqs.Attribute{Name: sqs.RedriveAllowPolicyAttribute, Value: string(append(value, '}')), RedriveAllow: policy}, nil
-}
-
-// parsePolicy checks the outer grammar of an access policy (SQS developer guide,
-// "Custom Amazon SQS access policy language"). It is kept as it was given, but
-// for white space.
-func parsePolicy(text string) (sqs.Attribute, *sqs.Error) {
-	d, ok := parseDocument(text)
-	if !ok || len(text) > sqs.MaxPolicySize || !d.only("Version", "Id", "Statement") || !validPolicy(d) {
-		return sqs.Attribute{}, sqs.InvalidValue(sqs.Policy)
-	}
-	var compact bytes.Buffer
-	if err := json.Compact(&compact, []byte(text)); err != nil {
-		return sqs.Attribute{}, sqs.InvalidValue(sqs.Policy)
-	}
-	return sqs.Attribute{Name: sqs.Policy, Value: compact.String()}, nil
-}
-
-// maxStatements is the most statements of a policy (SQS developer guide,
-// "Quotas related to policies").
-const maxStatements = 20
-
-func validPolicy(d document) bool {
-	if version, ok := d.text("Version"); d.has("Version") && (!ok || version != "2012-10-17" && version != "2008-10-17") {
-		return false
-	}
-	statements := []document{nil}
-	if json.Unmarshal(d["Statement"], &statements[0]) != nil {
-		statements = nil
-		if json.Unmarshal(d["Statement"], &statements) != nil {
-			return false
-		}
-	}
-	if len(statements) < 1 || len(statements) > maxStatements {
-		return false
-	}
-	for _, statement := range statements {
-		if !validStatement(statement) {
-			return false
-		}
-	}
-	return true
-}
-
-func validStatement(d document) bool {
-	effect, _ := d.text("Effect")
-	return d.only("Sid", "Effect", "Principal", "NotPrincipal", "Action", "NotAction", "Resource", "NotResource", "Condition") &&
-		(effect == "Allow" || effect == "Deny") &&
-		d.has("Principal") != d.has("NotPrincipal") &&
-		d.has("Action") != d.has("NotAction") &&
-		(effect == "Deny" || !d.has("NotPrincipal")) // an Allow for all but some is never meant
 }

@@ -2,6 +2,7 @@ package httpapi_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"reflect"
 	"strings"
 	"testing"
@@ -147,7 +148,7 @@ func TestPolicy(t *testing.T) {
 		`{"Statement":` + statement + `}`:                                   true,
 		`{"Statement":[` + statement + `,` + statement + `]}`:               true,
 		`{"Version":"2008-10-17","Id":"x","Statement":[` + statement + `]}`: true,
-		`{"Version":"2012-10-17","Statement":[{"Sid":"a","Effect":"Deny","NotPrincipal":{"AWS":"*"},"NotAction":"x","NotResource":"*","Condition":{}}]}`: true,
+		`{"Version":"2012-10-17","Statement":[{"Sid":"a","Effect":"Deny","NotPrincipal":{"AWS":"*"},"NotAction":"SQS:x","NotResource":"*","Condition":{}}]}`: true,
 		`{"Version":"2012","Statement":` + statement + `}`:                                 false,
 		`{"Version":5,"Statement":` + statement + `}`:                                      false,
 		`{"Statement":` + statement + `,"Other":1}`:                                        false,
@@ -165,6 +166,45 @@ func TestPolicy(t *testing.T) {
 		`{"Statement":{"Effect":"Allow","Principal":"*","Action":"*","Other":1}}`:          false,
 		`{"Id":"` + strings.Repeat("x", 8192) + `","Statement":` + statement + `}`:         false,
 		`[]`: false, `x`: false, `5`: false, `null`: false,
+
+		`{"Statement":` + statement + `,"Statement":` + statement + `,"Id":"x","Version":"2012-10-17"}`:     false,
+		`{"Id":5,"Statement":` + statement + `}`:                                                            false,
+		grammar(`"Sid":5`):                                                                                  false,
+		grammar(`"Effect":"Allow"`, `"Action":[]`):                                                          false,
+		grammar(`"Action":["SQS:SendMessage","sqs:*","*"]`):                                                 true,
+		grammar(`"Action":"sns:Publish"`):                                                                   false,
+		grammar(`"Action":["sqs:Send*",5]`):                                                                 false,
+		grammar(`"Action":"sqs:CreateQueue"`):                                                               false,
+		grammar(`"Action":"sqs:createqueue","Effect":"Deny"`):                                               true,
+		grammar(`"Action":"sqs:CreateQueue"`, ours):                                                         true,
+		grammar(`"Action":"sqs:CreateQueue"`, `"Principal":{"AWS":["000000000000","111111111111"]}`):        false,
+		grammar(`"Resource":"arn:aws:sqs:us-east-1:000000000000:q"`):                                        true,
+		grammar(`"Resource":["*","arn:aws:sqs:*"]`):                                                         true,
+		grammar(`"Resource":5`):                                                                             false,
+		grammar(`"Resource":"*","NotResource":"*"`):                                                         false,
+		grammar(`"Principal":{"AWS":"111111111111"}`):                                                       true,
+		grammar(`"Principal":{"AWS":"arn:aws:iam::111111111111:root"}`):                                     true,
+		grammar(`"Principal":{"AWS":["*","arn:aws:sts::111111111111:assumed-role/a/b"]}`):                   true,
+		grammar(`"Principal":{"Service":"sns.amazonaws.com","Federated":["x"]}`):                            true,
+		grammar(`"Principal":{"AWS":"11111111111"}`):                                                        false,
+		grammar(`"Principal":{"AWS":"arn:aws:s3:::bucket"}`):                                                false,
+		grammar(`"Principal":{"AWS":[]}`):                                                                   false,
+		grammar(`"Principal":{"Other":"x"}`):                                                                false,
+		grammar(`"Principal":{}`):                                                                           false,
+		grammar(`"Principal":"somebody"`):                                                                   false,
+		grammar(`"Principal":{"Service":["` + strings.Repeat(`a","`, 49) + `a"]}`):                          true,
+		grammar(`"Principal":{"Service":["` + strings.Repeat(`a","`, 50) + `a"]}`):                          false,
+		grammar(`"Condition":{"ArnEquals":{"aws:SourceArn":"arn:aws:sns:us-east-1:000000000000:t"}}`):       true,
+		grammar(`"Condition":{"ForAnyValue:StringLikeIfExists":{"aws:PrincipalTag/x":["a","b"]}}`):          true,
+		grammar(`"Condition":{"Bool":{"aws:SecureTransport":false},"NumericLessThan":{"aws:EpochTime":5}}`): true,
+		grammar(`"Condition":{"Equals":{"aws:SourceArn":"x"}}`):                                             false,
+		grammar(`"Condition":{"Bool":{"aws:SecureTransport":{}}}`):                                          false,
+		grammar(`"Condition":{"Bool":{"aws:SecureTransport":[]}}`):                                          false,
+		grammar(`"Condition":{"Bool":{"SecureTransport":true}}`):                                            false,
+		grammar(`"Condition":{"Bool":true}`):                                                                false,
+		grammar(`"Condition":[]`):                                                                           false,
+		grammar(`"Condition":{"Bool":{` + conditions(10) + `}}`):                                            true,
+		grammar(`"Condition":{"Bool":{` + conditions(11) + `}}`):                                            false,
 	} {
 		r, set := e.setAttribute(sqs.Policy, document)
 		if got := r.status == 200; got != want {
@@ -177,4 +217,26 @@ func TestPolicy(t *testing.T) {
 			t.Errorf("%.100s: got %s", document, set.Value)
 		}
 	}
+}
+
+const ours = `"Principal":{"AWS":"arn:aws:iam::000000000000:user/x"}`
+
+// grammar is a policy of one statement with the given members, and with others
+// that it needs.
+func grammar(members ...string) string {
+	text := strings.Join(members, ",")
+	for _, needed := range []string{`"Effect":"Allow"`, `"Principal":"*"`, `"Action":"SQS:SendMessage"`} {
+		if name, _, _ := strings.Cut(needed, ":"); !strings.Contains(text, name+":") {
+			text += "," + needed
+		}
+	}
+	return `{"Statement":[{` + text + `}]}`
+}
+
+func conditions(n int) string {
+	var members []string
+	for i := range n {
+		members = append(members, fmt.Sprintf(`"aws:RequestTag/%d":"x"`, i))
+	}
+	return strings.Join(members, ",")
 }

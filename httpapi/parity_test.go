@@ -35,6 +35,10 @@ func (b *noteBroker) Do(ctx context.Context, c raftfsm.Command, bodies ...[]byte
 		return raftfsm.Outcome{Index: 1, Result: sqs.ListQueuesResult{}}, nil
 	case sqs.GetQueueAttributes:
 		return raftfsm.Outcome{Index: 1, Result: sqs.GetQueueAttributesResult{}}, nil
+	case sqs.ListMessageMoveTasks:
+		return raftfsm.Outcome{Index: 1, Result: sqs.ListMessageMoveTasksResult{}}, nil
+	case sqs.ReplacePolicy:
+		return raftfsm.Outcome{Index: 1, Result: sqs.ReplacePolicyResult{Replaced: true}}, nil
 	}
 	return b.idleBroker.Do(ctx, c, bodies...)
 }
@@ -102,6 +106,7 @@ func requestOf(action string, flags uint16, a, b string, n int64, value []byte) 
 	if given(13) {
 		m.attribute("", a, b, value, given(15))
 	}
+	m.others(a, b, n, given(1), given(8))
 	if given(14) {
 		m.json["AttributeNames"] = []string{a, "All"}
 		m.query.Set("AttributeName.3", a)
@@ -119,6 +124,24 @@ func requestOf(action string, flags uint16, a, b string, n int64, value []byte) 
 		m.batch(action, a, b, n, value, given(15))
 	}
 	return m
+}
+
+// others adds what move tasks and permissions have.
+func (m *members) others(a, b string, n int64, texts, numbers bool) {
+	if numbers {
+		m.int("MaxNumberOfMessagesPerSecond", n)
+	}
+	if !texts {
+		return
+	}
+	m.text("SourceArn", "arn:aws:sqs:us-east-1:000000000000:"+a)
+	m.text("DestinationArn", b)
+	m.text("Label", a)
+	m.json["AWSAccountIds"] = []string{"111111111111", b}
+	m.query.Set("AWSAccountId.1", "111111111111")
+	m.query.Set("AWSAccountId.2", b)
+	m.json["Actions"] = []string{"SendMessage"}
+	m.query.Set("ActionName.1", "SendMessage")
 }
 
 // batch adds entries, if the action has them.
@@ -146,6 +169,7 @@ func (m *members) batch(action, a, b string, n int64, value []byte, isBinary boo
 var parityActions = []string{
 	"SendMessage", "SendMessageBatch", "ReceiveMessage", "DeleteMessage", "DeleteMessageBatch", "ChangeMessageVisibility",
 	"ChangeMessageVisibilityBatch", "CreateQueue", "SetQueueAttributes", "GetQueueAttributes", "TagQueue", "UntagQueue", "GetQueueUrl", "ListQueues",
+	"StartMessageMoveTask", "ListMessageMoveTasks", "AddPermission", "RemovePermission",
 }
 
 var (

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"encoding/base64"
 	"fmt"
 	"io"
 	"net"
@@ -177,9 +178,11 @@ func TestMediaTypesInAnyCase(t *testing.T) {
 //	query [path=/…] [header=…]                      the input is the form, line breaks are left out
 //	get TARGET [header=…]
 //	advance 30s
+//	pulse
+//	base64                                          the input, in base64
 //
-// In input and output, ids and handles stand as {id:1}, {handle:1}, numbered as
-// they appear; the request id is {request}.
+// In input and output, ids and handles stand as {id:1}, {handle:1}, and those of
+// move tasks as {task:1}, numbered as they appear; the request id is {request}.
 func TestScripts(t *testing.T) {
 	datadriven.Walk(t, "testdata/scripts", func(t *testing.T, path string) {
 		s := &script{e: serve(t, newStateBroker(), httpapi.Config{NodeName: "n1"})}
@@ -193,6 +196,7 @@ type script struct {
 	names []string // pairs of what appeared and its name
 	ids   int
 	hands int
+	tasks int
 }
 
 func (s *script) run(t *testing.T, d *datadriven.TestData) string {
@@ -225,9 +229,21 @@ func (s *script) run(t *testing.T, d *datadriven.TestData) string {
 		s.e.broker.now += sqs.Time(d) * 1000
 		s.e.broker.mu.Unlock()
 		return ""
+	case "pulse":
+		s.e.broker.pulse()
+		return ""
+	case "base64":
+		return base64.StdEncoding.EncodeToString(input)
 	}
 	t.Fatalf("no command %s", d.Cmd)
 	return ""
+}
+
+// pulse lets the state go on with what is due.
+func (b *stateBroker) pulse() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.state.Pulse(sqs.Moment{Now: b.now, NextBody: b.next, Rules: b.settings.Rules})
 }
 
 // expand puts what appeared in the place of its names.
@@ -240,6 +256,7 @@ func (s *script) expand(text string) string {
 
 var (
 	uuidPattern   = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
+	taskPattern   = regexp.MustCompile(`"TaskHandle":"([A-Za-z0-9+/=]+)"|<TaskHandle>([A-Za-z0-9+/=]+)<`)
 	handlePattern = regexp.MustCompile(`"ReceiptHandle":"([A-Za-z0-9_-]{62})"|<ReceiptHandle>([A-Za-z0-9_-]{62})<`)
 )
 
@@ -259,6 +276,12 @@ func (s *script) show(r response) string {
 		if handle := m[1] + m[2]; !slices.Contains(s.names, handle) {
 			s.hands++
 			s.names = append(s.names, handle, fmt.Sprintf("{handle:%d}", s.hands))
+		}
+	}
+	for _, m := range taskPattern.FindAllStringSubmatch(body, -1) {
+		if handle := m[1] + m[2]; !slices.Contains(s.names, handle) {
+			s.tasks++
+			s.names = append(s.names, handle, fmt.Sprintf("{task:%d}", s.tasks))
 		}
 	}
 	for _, id := range uuidPattern.FindAllString(body, -1) {

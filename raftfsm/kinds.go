@@ -47,6 +47,10 @@ var commandKinds = [...]kind[Command]{
 	kindOf[Command](14, "ListQueueTags", listQueueTagsFields),
 	kindOf[Command](15, "TagQueue", tagQueueFields),
 	kindOf[Command](16, "UntagQueue", untagQueueFields),
+	kindOf[Command](17, "StartMessageMoveTask", startMessageMoveTaskFields),
+	kindOf[Command](18, "CancelMessageMoveTask", cancelMessageMoveTaskFields),
+	kindOf[Command](19, "ListMessageMoveTasks", listMessageMoveTasksFields),
+	kindOf[Command](20, "ReplacePolicy", replacePolicyFields),
 	kindOf[Command](128, "Form", formFields),
 	kindOf[Command](129, "SetSetting", setSettingFields),
 }
@@ -62,6 +66,9 @@ var resultKinds = [...]kind[sqs.Result]{
 	kindOf[sqs.Result](6, "ListQueuesResult", listQueuesResultFields),
 	kindOf[sqs.Result](7, "ListDeadLetterSourceQueuesResult", listDeadLetterSourceQueuesResultFields),
 	kindOf[sqs.Result](8, "ListQueueTagsResult", listQueueTagsResultFields),
+	kindOf[sqs.Result](9, "CancelMessageMoveTaskResult", cancelMessageMoveTaskResultFields),
+	kindOf[sqs.Result](10, "ListMessageMoveTasksResult", listMessageMoveTasksResultFields),
+	kindOf[sqs.Result](11, "ReplacePolicyResult", replacePolicyResultFields),
 }
 
 // kind is a row of the tables: one type that implements I.

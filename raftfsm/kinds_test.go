@@ -23,12 +23,15 @@ func TestKindNumbers(t *testing.T) {
 		"1 SendMessageBatch", "2 ReceiveMessage", "3 DeleteMessageBatch", "4 ChangeMessageVisibilityBatch",
 		"5 Pulse", "6 GetQueueUrl", "7 GetQueueAttributes", "8 SetQueueAttributes", "9 CreateQueue",
 		"10 DeleteQueue", "11 PurgeQueue", "12 ListQueues", "13 ListDeadLetterSourceQueues",
-		"14 ListQueueTags", "15 TagQueue", "16 UntagQueue", "128 Form", "129 SetSetting",
+		"14 ListQueueTags", "15 TagQueue", "16 UntagQueue",
+		"17 StartMessageMoveTask", "18 CancelMessageMoveTask", "19 ListMessageMoveTasks", "20 ReplacePolicy",
+		"128 Form", "129 SetSetting",
 	}
 	wantResults := []string{
 		"1 SendMessageBatchResult", "2 ReceiveMessageResult", "3 BatchResult", "4 Done",
 		"5 GetQueueAttributesResult", "6 ListQueuesResult", "7 ListDeadLetterSourceQueuesResult",
 		"8 ListQueueTagsResult",
+		"9 CancelMessageMoveTaskResult", "10 ListMessageMoveTasksResult", "11 ReplacePolicyResult",
 	}
 	if got := rows(commandKinds[:]); !slices.Equal(got, wantCommands) {
 		t.Errorf("commands: got %q, want %q", got, wantCommands)
@@ -102,7 +105,8 @@ func filledCommands() []Command {
 		filled[sqs.TagQueue](), filled[sqs.UntagQueue](), filled[sqs.ListQueueTags](),
 		filled[sqs.ListDeadLetterSourceQueues](), filled[sqs.PurgeQueue](), filled[sqs.SendMessageBatch](),
 		filled[sqs.ReceiveMessage](), filled[sqs.DeleteMessageBatch](), filled[sqs.ChangeMessageVisibilityBatch](),
-		filled[Form](), filled[Pulse](), filled[SetSetting](),
+		filled[sqs.StartMessageMoveTask](), filled[sqs.CancelMessageMoveTask](), filled[sqs.ListMessageMoveTasks](),
+		filled[sqs.ReplacePolicy](), filled[Form](), filled[Pulse](), filled[SetSetting](),
 	}
 }
 
@@ -111,6 +115,7 @@ func filledResults() []sqs.Result {
 		filled[sqs.Done](), filled[sqs.ListQueuesResult](), filled[sqs.GetQueueAttributesResult](),
 		filled[sqs.ListQueueTagsResult](), filled[sqs.ListDeadLetterSourceQueuesResult](),
 		filled[sqs.SendMessageBatchResult](), filled[sqs.ReceiveMessageResult](), filled[sqs.BatchResult](),
+		filled[sqs.CancelMessageMoveTaskResult](), filled[sqs.ListMessageMoveTasksResult](), filled[sqs.ReplacePolicyResult](),
 	}
 }
 

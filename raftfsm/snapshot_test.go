@@ -110,7 +110,7 @@ func randomCommand(r *rand.Rand, receipts map[sqs.QueueKey][]sqs.Receipt) Comman
 			Redrive: &sqs.RedrivePolicy{Target: target, MaxReceiveCount: 1 + r.IntN(3)},
 		}}}
 	case 4:
-		return sqs.GetQueueAttributes{Queue: q}
+		return randomTask(r, q)
 	case 5:
 		return Pulse{}
 	case 6:
@@ -141,6 +141,24 @@ func randomCommand(r *rand.Rand, receipts map[sqs.QueueKey][]sqs.Receipt) Comman
 		}
 	}
 	return send
+}
+
+// randomTask is mostly a start, with or without destination and rate.
+func randomTask(r *rand.Rand, q sqs.QueueKey) Command {
+	task := sqs.TaskID{1: byte(r.IntN(8))}
+	switch r.IntN(6) {
+	case 0:
+		return sqs.GetQueueAttributes{Queue: q}
+	case 1:
+		return sqs.CancelMessageMoveTask{Source: q, Task: task}
+	case 2:
+		return sqs.ListMessageMoveTasks{Source: q, Limit: 10}
+	}
+	c := sqs.StartMessageMoveTask{Source: q, Task: task, MaxPerSecond: r.IntN(2) * r.IntN(100)}
+	if destination := testQueue(fmt.Sprint("q", r.IntN(3))); r.IntN(2) == 0 {
+		c.Destination = &destination
+	}
+	return c
 }
 
 // told is all that a proposer gets to know of an entry.

@@ -13,6 +13,7 @@ const (
 	maxTags         = 1_000 // AWS: 50 on a queue
 	maxSources      = 10    // AWS: sourceQueueArns of a RedriveAllowPolicy
 	maxNames        = 1_000 // AWS: MaxResults of the list actions
+	maxTasks        = 10    // AWS: of ListMessageMoveTasks
 )
 
 // The fields of what the commands share.
@@ -136,6 +137,35 @@ func purgeQueueFields(f *fields, c sqs.PurgeQueue) sqs.PurgeQueue {
 	return c
 }
 
+func replacePolicyFields(f *fields, c sqs.ReplacePolicy) sqs.ReplacePolicy {
+	c.Queue = queueKeyFields(f, c.Queue)
+	c.Old = f.str(c.Old)
+	c.New = f.str(c.New)
+	return c
+}
+
+// Commands about move tasks.
+
+func startMessageMoveTaskFields(f *fields, c sqs.StartMessageMoveTask) sqs.StartMessageMoveTask {
+	c.Source = queueKeyFields(f, c.Source)
+	f.fixed(c.Task[:])
+	c.Destination = optional(f, c.Destination, queueKeyFields)
+	c.MaxPerSecond = f.int(c.MaxPerSecond)
+	return c
+}
+
+func cancelMessageMoveTaskFields(f *fields, c sqs.CancelMessageMoveTask) sqs.CancelMessageMoveTask {
+	c.Source = queueKeyFields(f, c.Source)
+	f.fixed(c.Task[:])
+	return c
+}
+
+func listMessageMoveTasksFields(f *fields, c sqs.ListMessageMoveTasks) sqs.ListMessageMoveTasks {
+	c.Source = queueKeyFields(f, c.Source)
+	c.Limit = f.int(c.Limit)
+	return c
+}
+
 // Commands about messages.
 
 func sendMessageBatchFields(f *fields, c sqs.SendMessageBatch) sqs.SendMessageBatch {
@@ -240,10 +270,41 @@ func receivedFields(f *fields, r sqs.Received) sqs.Received {
 	r.ReceiveCount = f.int(r.ReceiveCount)
 	r.SequenceNumber = f.u64(r.SequenceNumber)
 	r.DeadLetterSource = queueKeyFields(f, r.DeadLetterSource)
+	if f.bool(r.Redriven != sqs.MessageID{}) {
+		f.fixed(r.Redriven[:])
+	}
 	return r
 }
 
 func batchResultFields(f *fields, r sqs.BatchResult) sqs.BatchResult {
 	r.Errors = list(f, r.Errors, maxBatchEntries, optionalErrorFields)
+	return r
+}
+
+func cancelMessageMoveTaskResultFields(f *fields, r sqs.CancelMessageMoveTaskResult) sqs.CancelMessageMoveTaskResult {
+	r.Moved = f.u64(r.Moved)
+	return r
+}
+
+func listMessageMoveTasksResultFields(f *fields, r sqs.ListMessageMoveTasksResult) sqs.ListMessageMoveTasksResult {
+	r.Tasks = list(f, r.Tasks, maxTasks, moveTaskFields)
+	return r
+}
+
+func moveTaskFields(f *fields, t sqs.MoveTask) sqs.MoveTask {
+	f.fixed(t.ID[:])
+	t.Status = sqs.MoveTaskStatus(f.byte(byte(t.Status)))
+	t.Destination = optional(f, t.Destination, queueKeyFields)
+	t.MaxPerSecond = f.int(t.MaxPerSecond)
+	t.ToMove = f.u64(t.ToMove)
+	t.Moved = f.u64(t.Moved)
+	t.FailureReason = sqs.Code(f.str(string(t.FailureReason)))
+	t.StartedAt = f.time(t.StartedAt)
+	return t
+}
+
+func replacePolicyResultFields(f *fields, r sqs.ReplacePolicyResult) sqs.ReplacePolicyResult {
+	r.Replaced = f.bool(r.Replaced)
+	r.Policy = f.str(r.Policy)
 	return r
 }

@@ -174,3 +174,37 @@ func BenchmarkTenThousandQueues(b *testing.B) {
 		}
 	})
 }
+
+// BenchmarkMoveTask moves messages to and fro; an operation is one message.
+func BenchmarkMoveTask(b *testing.B) {
+	s, at := sqs.New(), sqs.Moment{Now: scriptStart, NextBody: 1}
+	do := func(c sqs.Command) {
+		if _, _, err := s.Apply(at, c); err != nil {
+			b.Fatal(err)
+		}
+	}
+	queues := [2]sqs.QueueKey{key("a"), key("b")}
+	for _, q := range queues {
+		do(sqs.CreateQueue{Queue: q})
+	}
+	for i, q := range queues {
+		do(sqs.SetQueueAttributes{Queue: q, Attributes: []sqs.Attribute{{
+			Name: sqs.RedrivePolicyAttribute, Value: "policy", Redrive: &sqs.RedrivePolicy{Target: queues[1-i], MaxReceiveCount: 1},
+		}}})
+	}
+	const messages = 100_000
+	for range messages / 10 {
+		do(sqs.SendMessageBatch{Queue: queues[0], Entries: make([]sqs.SendEntry, 10)})
+		at.NextBody += 10
+	}
+	for moved := 0; b.Loop(); moved++ {
+		if n := moved % messages; n == 0 {
+			from := moved / messages % 2
+			do(sqs.StartMessageMoveTask{Source: queues[from], Task: sqs.TaskID{1}, Destination: &queues[1-from]})
+		}
+		if moved%500 == 0 {
+			at.Now++
+			s.Pulse(at)
+		}
+	}
+}

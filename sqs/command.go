@@ -136,6 +136,42 @@ type (
 	}
 )
 
+// TaskID identifies a message move task. It is minted by whoever makes the
+// command, and clients see it inside an opaque task handle.
+type TaskID [16]byte
+
+type (
+	// StartMessageMoveTask has the messages of a dead-letter queue moved, as new
+	// ones, to another queue. Pulses do it.
+	StartMessageMoveTask struct {
+		Source QueueKey
+		Task   TaskID
+		// Destination is where all messages go. Nil sends each one back to the
+		// queue that it came from as a dead letter.
+		Destination *QueueKey
+		// MaxPerSecond is MaxNumberOfMessagesPerSecond, 1–500; 0 stands for as
+		// fast as the broker can.
+		MaxPerSecond int
+	}
+	// CancelMessageMoveTask ends a task. What it has moved stays moved.
+	CancelMessageMoveTask struct {
+		Source QueueKey
+		Task   TaskID
+	}
+	// ListMessageMoveTasks asks for the latest tasks of a source queue.
+	ListMessageMoveTasks struct {
+		Source QueueKey
+		Limit  int // 1–10
+	}
+	// ReplacePolicy gives a queue another access policy, but only while it has
+	// the one that the new one was made of. AddPermission and RemovePermission
+	// are carried out by it.
+	ReplacePolicy struct {
+		Queue    QueueKey
+		Old, New string // canonical; empty stands for no policy
+	}
+)
+
 func (CreateQueue) sqsCommand()                  {}
 func (DeleteQueue) sqsCommand()                  {}
 func (GetQueueUrl) sqsCommand()                  {}
@@ -151,6 +187,10 @@ func (SendMessageBatch) sqsCommand()             {}
 func (ReceiveMessage) sqsCommand()               {}
 func (DeleteMessageBatch) sqsCommand()           {}
 func (ChangeMessageVisibilityBatch) sqsCommand() {}
+func (StartMessageMoveTask) sqsCommand()         {}
+func (CancelMessageMoveTask) sqsCommand()        {}
+func (ListMessageMoveTasks) sqsCommand()         {}
+func (ReplacePolicy) sqsCommand()                {}
 
 // Target implements Command.
 func (c CreateQueue) Target() QueueKey { return c.Queue }
@@ -196,3 +236,15 @@ func (c DeleteMessageBatch) Target() QueueKey { return c.Queue }
 
 // Target implements Command.
 func (c ChangeMessageVisibilityBatch) Target() QueueKey { return c.Queue }
+
+// Target implements Command.
+func (c StartMessageMoveTask) Target() QueueKey { return c.Source }
+
+// Target implements Command.
+func (c CancelMessageMoveTask) Target() QueueKey { return c.Source }
+
+// Target implements Command.
+func (c ListMessageMoveTasks) Target() QueueKey { return c.Source }
+
+// Target implements Command.
+func (c ReplacePolicy) Target() QueueKey { return c.Queue }

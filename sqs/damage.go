@@ -29,7 +29,7 @@ type remains struct {
 	record *record
 	window Time
 	group  string
-	source QueueKey
+	origin origin
 }
 
 // compare orders remains by sequence number, and equal ones by what they are,
@@ -60,7 +60,7 @@ func (q *queue) salvage(now Time) (m messages) {
 		}
 		if r.record != nil {
 			kept := *r.record
-			kept.group, kept.source = m.groups.use(r.group), m.sources.use(r.source)
+			kept.group, kept.origin = m.groups.use(r.group), m.origins.use(r.origin)
 			m.settle(m.enter(kept), now, kept.visibleAt)
 			free = end
 			continue
@@ -95,17 +95,17 @@ func (m *messages) remains() (all []remains) {
 			}
 		}
 	}
-	return append(all, m.records.remains(&m.groups, &m.sources)...)
+	return append(all, m.records.remains(&m.groups, &m.origins)...)
 }
 
 // remains collects all records.
-func (r *records) remains(groups *names[string], sources *names[QueueKey]) (all []remains) {
+func (r *records) remains(groups *names[string], origins *names[origin]) (all []remains) {
 	for _, p := range r.pages {
 		for i := range p {
 			r := &p[i]
 			all = append(all, remains{
 				run:    run{sequence: r.sequence, body: r.body, sentAt: r.sentAt, count: 1},
-				record: r, group: groups.lookup(r.group), source: sources.lookup(r.source),
+				record: r, group: groups.lookup(r.group), origin: origins.lookup(r.origin),
 			})
 		}
 	}
@@ -115,7 +115,7 @@ func (r *records) remains(groups *names[string], sources *names[QueueKey]) (all 
 // salvageFIFO is salvage for a FIFO queue. Deduplication and attempt ids, which
 // nobody can use any more, are forgotten.
 func (q *queue) salvageFIFO(now Time) *fifo {
-	all := q.fifo.records.remains(&q.fifo.groups.names, &q.fifo.sources)
+	all := q.fifo.records.remains(&q.fifo.groups.names, &q.fifo.origins)
 	slices.SortFunc(all, remains.compare)
 	f := &fifo{}
 	free, latest := uint64(1), Time(0)
@@ -125,7 +125,7 @@ func (q *queue) salvageFIFO(now Time) *fifo {
 			continue
 		}
 		free, latest = kept.sequence+1, kept.sentAt
-		kept.group, kept.source = f.groups.use(r.group), f.sources.use(r.source)
+		kept.group, kept.origin = f.groups.use(r.group), f.origins.use(r.origin)
 		if kept.visibleAt < 0 || !f.fits(&kept) {
 			kept.visibleAt = 0
 		}

@@ -116,13 +116,15 @@ func (s *State) dangling(q *queue) bool {
 // parcel is a message on its way from one queue to another.
 type parcel struct {
 	record
-	group string
+	group  string
+	origin origin
 }
 
 // pack removes a lifted message from its queue.
 func (q *queue) pack(slot uint32) parcel {
 	p := parcel{record: *q.messages.records.at(slot)}
 	p.group = q.messages.groups.name(p.record.group)
+	p.origin = q.messages.origins.name(p.record.origin)
 	q.messages.forget(slot)
 	return p
 }
@@ -145,12 +147,12 @@ func (q *queue) accept(now Time, p parcel, source QueueKey) uint64 {
 	r.received = 0
 	if q.fifo != nil {
 		r.sentAt = now
-		r.source = q.fifo.sources.use(source)
+		r.origin = q.fifo.origins.use(p.origin.deadLetterOf(source))
 		q.fifo.add(r, p.group)
 		return r.sequence
 	}
 	r.group = q.messages.groups.use(p.group)
-	r.source = q.messages.sources.use(source)
+	r.origin = q.messages.origins.use(p.origin.deadLetterOf(source))
 	q.messages.settle(q.messages.enter(r), now, 0)
 	if r.group != 0 {
 		q.messages.noteSend(r.group, now)

@@ -30,6 +30,15 @@ const (
 	InternalFailure Code = "InternalFailure"
 )
 
+// The reasons of failed move tasks that are no errors of calls.
+const (
+	// CouldNotDetermineMessageSource says that a message has no queue that it
+	// came from as a dead letter, and the task has no destination.
+	CouldNotDetermineMessageSource Code = "CouldNotDetermineMessageSource"
+	// MoveTaskTimedOut says that the task has not ended in MaxMoveTaskTime.
+	MoveTaskTimedOut Code = "MoveTaskTimedOut"
+)
+
 // HandleMark stands in an Error's Message for the receipt handle that the
 // client sent, which State does not see.
 const HandleMark = "\x00handle\x00"

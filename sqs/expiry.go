@@ -34,6 +34,18 @@ func (q *queue) oldest() Time {
 }
 
 // advance does what time alone has brought about until now, as far as the steps
+// go. It reports whether this may have made something available in a FIFO queue.
+func (q *queue) advance(now Time, left *steps) (freed bool) {
+	if q.fifo != nil {
+		before := q.fifo.records.used
+		q.fifo.dropExpired(q.cutoff(now), left)
+		return q.fifo.records.used < before
+	}
+	q.messages.advance(now, q.cutoff(now), left)
+	return false
+}
+
+// advance does what time alone has brought about until now, as far as the steps
 // go: the expired go, leases end, delays end.
 func (m *messages) advance(now, cutoff Time, left *steps) {
 	m.dropExpired(cutoff, left)

@@ -18,7 +18,7 @@ type fifo struct {
 	held    order  // all others, by sequence number
 	leases  order  // records with a visibleAt, by it
 	groups  groups // of the records
-	sources names[QueueKey]
+	origins names[origin]
 	sooner  bool // a group has become available, or will at an earlier time than before
 
 	dedup    dedup
@@ -133,7 +133,7 @@ func (f *fifo) remove(slot uint32) {
 		*g = group{}
 	}
 	f.groups.names.release(r.group)
-	f.sources.release(r.source)
+	f.origins.release(r.origin)
 	f.records.remove(slot)
 }
 

@@ -15,7 +15,8 @@ func (q *queue) freezeFIFO() frozenQueue {
 		header:  q.header,
 		pages:   f.records.freeze(),
 		groups:  slices.Clone(f.groups.names.entries),
-		sources: slices.Clone(f.sources.entries),
+		origins: slices.Clone(f.origins.entries),
+		tasks:   q.freezeTasks(),
 		dedup:   frozenDedup{pages: slices.Clone(f.dedup.pages), skipped: f.dedup.skipped, count: f.dedup.count},
 	}
 	for t := f.attempts.first; t != nil; t = t.newer {
@@ -71,13 +72,13 @@ func appendAttempts(dst []byte, attempts []*attempt) []byte {
 // fifo reads the messages and ids of a FIFO queue.
 func (d *decoder) fifo(f *fifo, now Time, lastSequence uint64) {
 	var last Time
-	d.records(d.names(), now, lastSequence, func(r record, group string, source QueueKey) {
+	d.records(d.names(), now, lastSequence, func(r record, group string, from origin) {
 		if group == "" || r.sentAt < last {
 			d.fail("record that cannot be in a FIFO queue")
 			return
 		}
 		last = r.sentAt
-		r.group, r.source = f.groups.use(group), f.sources.use(source)
+		r.group, r.origin = f.groups.use(group), f.origins.use(from)
 		if !f.fits(&r) {
 			d.fail("hidden message in the middle of a group")
 		}

@@ -141,7 +141,8 @@ func (q *queue) received(r *record, at Time) Received {
 		FirstReceivedAt:  r.firstReceivedAt,
 		ReceiveCount:     int(r.carried) + int(r.received),
 		SequenceNumber:   r.sequence,
-		DeadLetterSource: q.fifo.sources.name(r.source),
+		DeadLetterSource: q.fifo.origins.name(r.origin).source,
+		Redriven:         q.fifo.origins.name(r.origin).messageID(r.body),
 	}
 }
 
@@ -150,6 +151,7 @@ func (q *queue) packFIFO(slot uint32) parcel {
 	f := q.fifo
 	p := parcel{record: *f.records.at(slot)}
 	p.group = f.groups.names.name(p.record.group)
+	p.origin = f.origins.name(p.record.origin)
 	f.remove(slot)
 	return p
 }

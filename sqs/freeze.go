@@ -24,7 +24,8 @@ type frozenQueue struct {
 	lists   []list
 	pages   [][]record
 	groups  []nameEntry[string]
-	sources []nameEntry[QueueKey]
+	origins []nameEntry[origin]
+	tasks   moveTasks
 	tenants []frozenTenant // of each group
 	spent   uint64         // processing time, as it counts now
 	// Of a FIFO queue:
@@ -59,7 +60,8 @@ func (q *queue) freeze(now Time) frozenQueue {
 		lists:   m.freezeLists(),
 		pages:   m.records.freeze(),
 		groups:  slices.Clone(m.groups.entries),
-		sources: slices.Clone(m.sources.entries),
+		origins: slices.Clone(m.origins.entries),
+		tasks:   q.freezeTasks(),
 		tenants: tenants,
 		spent:   spent,
 	}
@@ -107,19 +109,23 @@ func (f *Frozen) AppendTo(dst []byte) []byte {
 
 func (q *frozenQueue) appendTo(dst []byte) []byte {
 	dst = q.header.appendTo(dst)
+	dst = binary.AppendUvarint(dst, uint64(len(q.tasks)))
+	for i := range q.tasks {
+		dst = q.tasks[i].appendTo(dst)
+	}
 	records := q.sorted()
 	groups := newNumbering(q.groups, cmp.Compare[string])
-	sources := newNumbering(q.sources, QueueKey.compare)
+	origins := newNumbering(q.origins, origin.compare)
 	dst = binary.AppendUvarint(dst, uint64(len(groups.names)))
 	for _, name := range groups.names {
 		dst = appendText(dst, name)
 	}
-	dst = binary.AppendUvarint(dst, uint64(len(sources.names)))
-	for _, key := range sources.names {
-		dst = appendKey(dst, key)
+	dst = binary.AppendUvarint(dst, uint64(len(origins.names)))
+	for _, o := range origins.names {
+		dst = o.appendTo(dst)
 	}
 	if q.settings.fifo {
-		dst = appendRecords(dst, records, groups.numbers, sources.numbers)
+		dst = appendRecords(dst, records, groups.numbers, origins.numbers)
 		dst = q.dedup.appendTo(dst)
 		return appendAttempts(dst, q.attempts)
 	}
@@ -132,7 +138,7 @@ func (q *frozenQueue) appendTo(dst []byte) []byte {
 	for i := range lists {
 		dst = lists[i].appendTo(dst, groups.numbers[lists[i].group])
 	}
-	return appendRecords(dst, records, groups.numbers, sources.numbers)
+	return appendRecords(dst, records, groups.numbers, origins.numbers)
 }
 
 func (h *header) appendTo(dst []byte) []byte {
@@ -216,7 +222,7 @@ func (q *frozenQueue) sorted() []*record {
 	return records
 }
 
-func appendRecords(dst []byte, records []*record, groups, sources []uint32) []byte {
+func appendRecords(dst []byte, records []*record, groups, origins []uint32) []byte {
 	dst = binary.AppendUvarint(dst, uint64(len(records)))
 	var last record
 	for _, r := range records {
@@ -229,7 +235,7 @@ func appendRecords(dst []byte, records []*record, groups, sources []uint32) []by
 		dst = binary.AppendUvarint(dst, uint64(r.received))
 		dst = binary.AppendUvarint(dst, uint64(r.carried))
 		dst = binary.AppendUvarint(dst, uint64(groups[r.group]))
-		dst = binary.AppendUvarint(dst, uint64(sources[r.source]))
+		dst = binary.AppendUvarint(dst, uint64(origins[r.origin]))
 		last = *r
 	}
 	return dst

@@ -42,6 +42,16 @@ const (
 	// MaxRedriveCount is the largest maxReceiveCount of a RedrivePolicy.
 	MaxRedriveCount = 1000
 
+	// MaxMoveRate is the largest MaxNumberOfMessagesPerSecond of a move task.
+	MaxMoveRate = 500
+	// MaxListedTasks is the most move tasks that are kept for a queue.
+	MaxListedTasks = 10
+	// MaxActiveTasks is the most move tasks of an account that are active at a
+	// time.
+	MaxActiveTasks = 100
+	// MaxMoveTaskTime is the longest that a move task runs.
+	MaxMoveTaskTime = 36 * time.Hour
+
 	// MaxDelay is the longest delay of a message.
 	MaxDelay = 15 * time.Minute
 	// MaxVisibilityTimeout is the longest that one delivery of a message may

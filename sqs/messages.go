@@ -41,7 +41,7 @@ type messages struct {
 	fair *fairness // what the messages of groups are in besides; nil without any
 
 	groups  names[string]
-	sources names[QueueKey]
+	origins names[origin]
 }
 
 // The rankings of lists and records.
@@ -250,7 +250,7 @@ func (m *messages) forget(slot uint32) {
 	r := m.records.at(slot)
 	m.sequences.remove(slot, m.bySequence)
 	m.releaseGroup(r.group)
-	m.sources.release(r.source)
+	m.origins.release(r.origin)
 	m.records.remove(slot)
 }
 

@@ -39,6 +39,9 @@ type modelMessage struct {
 
 	id     sqs.MessageID // FIFO only, as is the next one
 	hidden bool          // visibleAt is the end of a lease
+
+	task    sqs.TaskID // that has made it
+	passage uint32     // how often; 0: it was sent
 }
 
 // model keeps all queues by two loops and no cleverness.
@@ -46,6 +49,7 @@ type model struct {
 	queues      []*modelQueue // by name
 	reserved    map[string]sqs.Time
 	incarnation uint64
+	task        *modelTask
 }
 
 func (m *model) queue(name string) *modelQueue {
@@ -112,7 +116,7 @@ func (m *model) census(q *modelQueue, now sqs.Time) sqs.QueueCensus {
 func (q *modelQueue) peeked(x *modelMessage, now sqs.Time) sqs.Peeked {
 	p := sqs.Peeked{
 		Sequence: x.sequence, Body: x.body, State: sqs.Visible, GroupID: x.group, SentAt: x.sentAt, ArrivedAt: x.arrivedAt,
-		FirstReceivedAt: x.firstReceivedAt, ReceiveCount: x.carried + x.received,
+		FirstReceivedAt: x.firstReceivedAt, ReceiveCount: x.carried + x.received, Redriven: x.redriven(),
 	}
 	if at := q.availableAt(x); at > now {
 		p.State, p.AvailableAt = sqs.Delayed, at
@@ -132,12 +136,19 @@ func (m *model) apply(at sqs.Moment, c sqs.Command) (sqs.Result, string) {
 	if create, ok := c.(sqs.CreateQueue); ok {
 		return m.create(at, q, create)
 	}
+	switch c.(type) {
+	case sqs.StartMessageMoveTask, sqs.CancelMessageMoveTask, sqs.ListMessageMoveTasks:
+		return m.taskCommand(at, q, c)
+	}
 	if q == nil {
 		return nil, "QueueDoesNotExist: The specified queue does not exist."
 	}
 	switch c := c.(type) {
 	case sqs.DeleteQueue:
 		m.queues = slices.DeleteFunc(m.queues, func(other *modelQueue) bool { return other == q })
+		if m.task != nil && m.task.source == q.name {
+			m.task = nil
+		}
 		if at.Rules.DeleteWait > 0 {
 			m.reserved[q.name] = at.Now.Add(at.Rules.DeleteWait)
 		}
@@ -314,6 +325,7 @@ func (m *model) receive(at sqs.Moment, q *modelQueue, c sqs.ReceiveMessage) (sqs
 		got := sqs.Received{
 			Receipt: sqs.Receipt{Incarnation: q.incarnation, Sequence: x.sequence, ReceiveNumber: uint32(x.received), ReceivedAt: at.Now},
 			Body:    x.body, SentAt: x.sentAt, FirstReceivedAt: x.firstReceivedAt, ReceiveCount: x.carried + x.received,
+			Redriven: x.redriven(),
 		}
 		if x.moved {
 			got.DeadLetterSource = key(x.from)
@@ -334,6 +346,7 @@ func (q *modelQueue) moveTo(now sqs.Time, target *modelQueue, x *modelMessage) {
 	moved := &modelMessage{
 		sequence: target.sequence, body: x.body, sentAt: x.sentAt, arrivedAt: now, visibleAt: now, id: x.id, group: x.group,
 		firstReceivedAt: x.firstReceivedAt, carried: x.carried + x.received, moved: true, from: q.name, everReceived: true,
+		task: x.task, passage: x.passage,
 	}
 	if q.breakAttempts(x); q.fifo {
 		moved.sentAt = now

@@ -32,6 +32,7 @@ type Peeked struct {
 	FirstReceivedAt  Time // 0: never received
 	ReceiveCount     int  // ApproximateReceiveCount
 	DeadLetterSource QueueKey
+	Redriven         MessageID // as in Received
 }
 
 // PeekResult is one page of messages, in the order in which they came into the
@@ -56,11 +57,11 @@ func (s *State) Peek(key QueueKey, now Time, state MessageState, after uint64, l
 	p := peek{now: now, cutoff: q.cutoff(now), state: state, after: after, bound: q.lastSequence, limit: limit}
 	if f := q.fifo; f != nil {
 		for _, o := range []*order{&f.held, &f.fresh} {
-			p.records(o, &f.records, &f.groups.names, &f.sources, q.delayWindow())
+			p.records(o, &f.records, &f.groups.names, &f.origins, q.delayWindow())
 		}
 	} else {
 		m := &q.messages
-		p.records(&m.sequences, &m.records, &m.groups, &m.sources, 0)
+		p.records(&m.sequences, &m.records, &m.groups, &m.origins, 0)
 		if state != InFlight {
 			p.lists(m)
 		}
@@ -104,7 +105,7 @@ func (p *peek) add(m Peeked) {
 
 // records finds messages that are records, in an order by sequence number. The
 // fresh ones of a FIFO queue become visible a window after their send.
-func (p *peek) records(o *order, records *records, groups *names[string], sources *names[QueueKey], window Time) {
+func (p *peek) records(o *order, records *records, groups *names[string], origins *names[origin], window Time) {
 	at := rank{sequence: p.after}
 	bySequence := func(slot uint32) rank { return rank{sequence: records.at(slot).sequence} }
 	for range maxPeekSteps {
@@ -114,10 +115,11 @@ func (p *peek) records(o *order, records *records, groups *names[string], source
 		}
 		at = bySequence(slot)
 		r := records.at(slot)
+		from := origins.name(r.origin)
 		found := Peeked{
 			Sequence: r.sequence, Body: r.body, State: Visible, GroupID: groups.name(r.group),
 			SentAt: r.sentAt, ArrivedAt: r.arrivedAt(), FirstReceivedAt: r.firstReceivedAt,
-			ReceiveCount: int(r.carried) + int(r.received), DeadLetterSource: sources.name(r.source),
+			ReceiveCount: int(r.carried) + int(r.received), DeadLetterSource: from.source, Redriven: from.messageID(r.body),
 		}
 		switch {
 		case r.visibleAt > p.now:

@@ -10,9 +10,9 @@ import (
 // queue is a queue and all that is in it.
 type queue struct {
 	header
-	place    int // in State.schedule, while pulseAt is not 0
 	messages messages
-	fifo     *fifo // in place of messages; nil in a standard queue
+	fifo     *fifo      // in place of messages; nil in a standard queue
+	tasks    *moveTasks // that move messages from here; nil if there were none
 }
 
 // empty puts an index without messages into a queue, that of its type. A FIFO
@@ -38,6 +38,7 @@ type header struct {
 	settings     settings
 	tags         []Tag // sorted by key
 	damaged      bool
+	place        int32 // in State.schedule, while pulseAt is not 0; it is here for its size
 }
 
 // Counters count what has happened to a queue since it was made.
@@ -159,6 +160,7 @@ func (s *State) deleteQueue(at Moment, c DeleteQueue) (Result, []Event, *Error) 
 	}
 	s.unlink(q)
 	s.unschedule(q)
+	s.stopMoving(q)
 	delete(s.queues, q.key)
 	i := s.place(q.key)
 	s.directory = slices.Delete(s.directory, i, i+1)

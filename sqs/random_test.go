@@ -78,16 +78,18 @@ var modelQueues = [modelQueueCount]string{"a", "b", "c", "d", "e.fifo", "f.fifo"
 func (g *generator) step(t *testing.T) string {
 	t.Helper()
 	g.steps++
-	g.passTime()
+	if problem := g.passTime(); problem != "" {
+		return problem
+	}
 	if g.steps%1000 == 0 {
 		if problem := g.changeTwin(t); problem != "" {
 			return problem
 		}
 	}
 	if g.IntN(50) == 0 {
-		g.state.Pulse(g.at)
-		g.twin.Pulse(g.at)
-		g.model.pulse(g.at.Now)
+		if problem := g.pulse(); problem != "" {
+			return problem
+		}
 	}
 	c := g.command()
 	before := g.outlook()
@@ -122,7 +124,7 @@ func compareAnswers(c sqs.Command, got, want sqs.Result, err *sqs.Error, refusal
 }
 
 // passTime lets nothing, a moment, or days go by.
-func (g *generator) passTime() {
+func (g *generator) passTime() string {
 	switch g.IntN(40) {
 	case 0, 1, 2, 3, 4, 5, 6, 7:
 		g.at.Now += sqs.Time(g.IntN(50))
@@ -138,10 +140,9 @@ func (g *generator) passTime() {
 	if g.IntN(2000) == 0 {
 		g.at.Rules.InFlightLimit = 1 + g.IntN(60)
 		g.at.Rules.DeleteWait = time.Duration(g.IntN(2)) * time.Minute
-		g.state.Pulse(g.at)
-		g.twin.Pulse(g.at)
-		g.model.pulse(g.at.Now)
+		return g.pulse()
 	}
+	return ""
 }
 
 // changeTwin compares the twin with the state, goes on with the twin, and makes
@@ -176,7 +177,9 @@ func (g *generator) command() sqs.Command {
 		return sqs.PurgeQueue{Queue: q}
 	case n < 20:
 		return sqs.SetQueueAttributes{Queue: q, Attributes: g.attributes(q)}
-	case n < 25:
+	case n < 30:
+		return g.taskOf(q)
+	case n < 35:
 		return sqs.ListDeadLetterSourceQueues{Queue: q, Limit: 10}
 	case n < 350 && len(g.model.queue(q.Name).messages) < 190:
 		if sqs.IsFIFO(q.Name) {
@@ -407,9 +410,9 @@ func (g *generator) compareNext() string {
 // compareBodies checks that exactly the bodies of messages are alive, once
 // everything that expired was dropped.
 func (g *generator) compareBodies() string {
-	g.state.Pulse(g.at)
-	g.twin.Pulse(g.at)
-	g.model.pulse(g.at.Now)
+	if problem := g.pulse(); problem != "" {
+		return problem
+	}
 	var want, got []uint64
 	for _, q := range g.model.queues {
 		for _, x := range q.messages {

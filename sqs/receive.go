@@ -129,7 +129,8 @@ func (q *queue) deliver(now Time, taken []uint32, c ReceiveMessage) []Received {
 			SentAt:           r.sentAt,
 			FirstReceivedAt:  r.firstReceivedAt,
 			ReceiveCount:     int(r.carried) + int(r.received),
-			DeadLetterSource: m.sources.name(r.source),
+			DeadLetterSource: m.origins.name(r.origin).source,
+			Redriven:         m.origins.name(r.origin).messageID(r.body),
 		}
 		m.unhold(slot)
 		m.settle(slot, now, visibleAt)

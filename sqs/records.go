@@ -20,7 +20,7 @@ type record struct {
 	received        uint32 // times received from this queue
 	carried         uint32 // times received before it was moved here
 	group           uint32 // name id of its MessageGroupId
-	source          uint32 // name id of the queue it was moved from
+	origin          uint32 // name id of how it came here from other queues
 }
 
 // hidden reports whether the record is kept among those that wait for the end

@@ -84,3 +84,20 @@ func needsDeduplicationID() *Error {
 func fixedType() *Error {
 	return &Error{Code: InvalidAttributeValue, Message: "Invalid value for the parameter FifoQueue. Reason: Modifying queue type is not supported."}
 }
+
+// NoTaskSource is the answer to a SourceArn of a move task that names no queue
+// (AWS recording test_cancel_with_invalid_source_arn_in_task_handle).
+func NoTaskSource() *Error { return noResource("SourceArn") }
+
+func noResource(parameter string) *Error {
+	return &Error{
+		Code:    ResourceNotFoundException,
+		Message: "The resource that you specified for the " + parameter + " parameter doesn't exist.",
+	}
+}
+
+// NoSuchTask is the answer to the handle of a move task that is not known (AWS
+// recording test_cancel_with_invalid_task_id_in_task_handle).
+func NoSuchTask() *Error {
+	return &Error{Code: ResourceNotFoundException, Message: "Task does not exist."}
+}

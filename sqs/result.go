@@ -53,14 +53,53 @@ type (
 		FirstReceivedAt Time
 		ReceiveCount    int // ApproximateReceiveCount, this delivery included
 		SequenceNumber  uint64
-		// DeadLetterSource is the queue from which the message was moved here;
-		// zero when it was not moved.
+		// DeadLetterSource is the queue from which the message was moved here
+		// as a dead letter; zero when it was not.
 		DeadLetterSource QueueKey
+		// Redriven is the message's id since a move task has made a new message
+		// of it; zero when the id is that of the content.
+		Redriven MessageID
 	}
 	// BatchResult has one outcome for each entry of a DeleteMessageBatch or
 	// ChangeMessageVisibilityBatch, in their order; nil is success.
 	BatchResult struct{ Errors []*Error }
+	// CancelMessageMoveTaskResult tells how many messages the task has moved
+	// until then.
+	CancelMessageMoveTaskResult struct{ Moved uint64 }
+	// ListMessageMoveTasksResult lists tasks, the latest first.
+	ListMessageMoveTasksResult struct{ Tasks []MoveTask }
+	// ReplacePolicyResult has the policy that the queue has now.
+	ReplacePolicyResult struct {
+		Replaced bool
+		Policy   string // empty: none
+	}
 )
+
+// MoveTask is a message move task as it stands.
+type MoveTask struct {
+	ID            TaskID
+	Status        MoveTaskStatus
+	Destination   *QueueKey // as in StartMessageMoveTask
+	MaxPerSecond  int       // as in StartMessageMoveTask
+	ToMove        uint64    // messages visible in the source when the task started
+	Moved         uint64
+	FailureReason Code // of TaskFailed only
+	StartedAt     Time
+}
+
+// MoveTaskStatus is how far a message move task has come.
+type MoveTaskStatus uint8
+
+// The statuses of a message move task. Running and cancelling ones are active.
+const (
+	TaskRunning MoveTaskStatus = iota + 1
+	TaskCompleted
+	TaskCancelling
+	TaskCancelled
+	TaskFailed
+)
+
+func (s MoveTaskStatus) active() bool { return s == TaskRunning || s == TaskCancelling }
 
 func (Done) sqsResult()                             {}
 func (ListQueuesResult) sqsResult()                 {}
@@ -70,3 +109,6 @@ func (ListDeadLetterSourceQueuesResult) sqsResult() {}
 func (SendMessageBatchResult) sqsResult()           {}
 func (ReceiveMessageResult) sqsResult()             {}
 func (BatchResult) sqsResult()                      {}
+func (CancelMessageMoveTaskResult) sqsResult()      {}
+func (ListMessageMoveTasksResult) sqsResult()       {}
+func (ReplacePolicyResult) sqsResult()              {}

@@ -23,6 +23,7 @@ type State struct {
 	reserved        []reservation     // names of deleted queues, by the time when they are free
 	reservedUntil   map[QueueKey]Time // the same
 	schedule        schedule
+	moving          []*queue // those with an active move task, by key
 }
 
 // New returns a State without queues.
@@ -66,6 +67,14 @@ func (s *State) Apply(at Moment, c Command) (Result, []Event, *Error) {
 		return s.deleteMessageBatch(at, c)
 	case ChangeMessageVisibilityBatch:
 		return s.changeMessageVisibilityBatch(at, c)
+	case StartMessageMoveTask:
+		return s.startMessageMoveTask(at, c)
+	case CancelMessageMoveTask:
+		return s.cancelMessageMoveTask(c)
+	case ListMessageMoveTasks:
+		return s.listMessageMoveTasks(c)
+	case ReplacePolicy:
+		return s.replacePolicy(at, c)
 	}
 	panic(fmt.Sprintf("sqs: unknown command %T", c))
 }
@@ -77,14 +86,14 @@ func (s *State) tick(at *Moment) {
 	s.rules = at.Rules
 }
 
-// Pulse does what time alone asks for: it drops expired messages and frees the
-// names of deleted queues. It takes at most maxSteps steps; NextPulse tells
-// whether more is due.
+// Pulse does what time alone asks for: it frees the names of deleted queues, goes
+// on with move tasks, and drops expired messages. It takes at most maxSteps steps;
+// NextPulse tells whether more is due.
 func (s *State) Pulse(at Moment) []Event {
 	s.tick(&at)
 	left := steps(maxSteps)
 	s.freeNames(at.Now, &left)
-	var events []Event
+	events := s.runTasks(at, &left)
 	for len(s.schedule) > 0 && s.schedule[0].pulseAt <= at.Now && left.take() {
 		q := s.schedule[0]
 		full := q.full(at)
@@ -110,6 +119,9 @@ func (s *State) NextPulse() (Time, bool) {
 	}
 	if len(s.schedule) > 0 {
 		t = min(t, s.schedule[0].pulseAt)
+	}
+	for _, q := range s.moving {
+		t = min(t, q.task().due())
 	}
 	return known(t)
 }
@@ -166,13 +178,13 @@ func (h schedule) Less(i, j int) bool {
 // Swap implements heap.Interface.
 func (h schedule) Swap(i, j int) {
 	h[i], h[j] = h[j], h[i]
-	h[i].place, h[j].place = i, j
+	h[i].place, h[j].place = int32(i), int32(j)
 }
 
 // Push implements heap.Interface.
 func (h *schedule) Push(x any) {
 	q := x.(*queue)
-	q.place = len(*h)
+	q.place = int32(len(*h))
 	*h = append(*h, q)
 }
 
@@ -198,7 +210,7 @@ func (s *State) due(q *queue, at Time) {
 		heap.Push(&s.schedule, q)
 	case at < q.pulseAt:
 		q.pulseAt = at
-		heap.Fix(&s.schedule, q.place)
+		heap.Fix(&s.schedule, int(q.place))
 	}
 }
 
@@ -218,7 +230,7 @@ func (s *State) reschedule(q *queue) {
 
 func (s *State) unschedule(q *queue) {
 	if q.pulseAt != 0 {
-		heap.Remove(&s.schedule, q.place)
+		heap.Remove(&s.schedule, int(q.place))
 		q.pulseAt = 0
 	}
 }

@@ -183,8 +183,44 @@ func (s *script) command(t *testing.T, d *datadriven.TestData) sqs.Command {
 		return c
 	case "purge":
 		return sqs.PurgeQueue{Queue: q}
+	case "policy":
+		c := sqs.ReplacePolicy{Queue: q}
+		d.MaybeScanArgs(t, "old", &c.Old)
+		d.MaybeScanArgs(t, "new", &c.New)
+		return c
+	case "start", "cancel", "tasks":
+		return taskCommand(t, d, q)
 	}
 	return s.messageCommand(t, d, q)
+}
+
+// taskCommand is a command about move tasks: start SOURCE task=T [to=QUEUE] [rate=N],
+// cancel SOURCE task=T, tasks SOURCE [limit=N].
+func taskCommand(t *testing.T, d *datadriven.TestData, q sqs.QueueKey) sqs.Command {
+	t.Helper()
+	if d.Cmd == "tasks" {
+		c := sqs.ListMessageMoveTasks{Source: q, Limit: sqs.MaxListedTasks}
+		d.MaybeScanArgs(t, "limit", &c.Limit)
+		return c
+	}
+	var id string
+	d.ScanArgs(t, "task", &id)
+	if d.Cmd == "cancel" {
+		return sqs.CancelMessageMoveTask{Source: q, Task: taskID(id)}
+	}
+	c := sqs.StartMessageMoveTask{Source: q, Task: taskID(id)}
+	d.MaybeScanArgs(t, "rate", &c.MaxPerSecond)
+	if to := ""; d.HasArg("to") {
+		d.ScanArgs(t, "to", &to)
+		destination := key(to)
+		c.Destination = &destination
+	}
+	return c
+}
+
+func taskID(name string) (id sqs.TaskID) {
+	copy(id[:], name)
+	return id
 }
 
 func (s *script) messageCommand(t *testing.T, d *datadriven.TestData, q sqs.QueueKey) sqs.Command {
@@ -285,6 +321,12 @@ func (s *script) answer(t *testing.T, c sqs.Command, result sqs.Result, err *sqs
 			fmt.Fprintf(&b, "%s ", q.Name)
 		}
 		fmt.Fprintf(&b, "more=%t\n", r.More)
+	case sqs.CancelMessageMoveTaskResult:
+		fmt.Fprintf(&b, "moved %d\n", r.Moved)
+	case sqs.ListMessageMoveTasksResult:
+		showTasks(&b, r)
+	case sqs.ReplacePolicyResult:
+		fmt.Fprintf(&b, "replaced=%t policy=%q\n", r.Replaced, r.Policy)
 	case sqs.SendMessageBatchResult:
 		s.sent(&b, r)
 	case sqs.ReceiveMessageResult:
@@ -295,6 +337,29 @@ func (s *script) answer(t *testing.T, c sqs.Command, result sqs.Result, err *sqs
 		}
 	}
 	return b.String()
+}
+
+func showTasks(b *strings.Builder, r sqs.ListMessageMoveTasksResult) {
+	if len(r.Tasks) == 0 {
+		b.WriteString("none\n")
+	}
+	for _, task := range r.Tasks {
+		status := map[sqs.MoveTaskStatus]string{
+			sqs.TaskRunning: "running", sqs.TaskCompleted: "completed", sqs.TaskCancelling: "cancelling",
+			sqs.TaskCancelled: "cancelled", sqs.TaskFailed: "failed",
+		}[task.Status]
+		fmt.Fprintf(b, "%s %s moved=%d of=%d started=%s", strings.TrimRight(string(task.ID[:]), "\x00"), status, task.Moved, task.ToMove, since(task.StartedAt))
+		if task.Destination != nil {
+			fmt.Fprintf(b, " to=%s", task.Destination.Name)
+		}
+		if task.MaxPerSecond != 0 {
+			fmt.Fprintf(b, " rate=%d", task.MaxPerSecond)
+		}
+		if task.FailureReason != "" {
+			fmt.Fprintf(b, " because=%s", task.FailureReason)
+		}
+		b.WriteByte('\n')
+	}
 }
 
 func (s *script) sent(b *strings.Builder, r sqs.SendMessageBatchResult) {
@@ -330,6 +395,9 @@ func (s *script) received(b *strings.Builder, q sqs.QueueKey, r sqs.ReceiveMessa
 		}
 		if m.DeadLetterSource != (sqs.QueueKey{}) {
 			fmt.Fprintf(b, " from=%s", m.DeadLetterSource.Name)
+		}
+		if m.Redriven != (sqs.MessageID{}) {
+			fmt.Fprintf(b, " id=%x", m.Redriven[:4])
 		}
 		b.WriteByte('\n')
 	}

@@ -117,6 +117,7 @@ func (d *decoder) reserved(s *State) {
 
 func (d *decoder) queue(s *State) {
 	q := &queue{header: d.header()}
+	tasks := d.tasks(s.now)
 	if last := len(s.directory) - 1; last >= 0 && s.directory[last].key.compare(q.key) >= 0 {
 		d.fail("queues are not in order")
 	}
@@ -132,6 +133,9 @@ func (d *decoder) queue(s *State) {
 		return
 	}
 	s.insert(q)
+	for _, t := range tasks {
+		s.addTask(q, t)
+	}
 	if q.pulseAt != 0 {
 		heap.Push(&s.schedule, q)
 	}
@@ -202,8 +206,8 @@ func (d *decoder) messages(m *messages, now Time, lastSequence uint64) {
 		l.group = m.groups.use(names.groups[group])
 		m.file(m.addList(l))
 	}
-	d.records(names, now, lastSequence, func(r record, group string, source QueueKey) {
-		r.group, r.source = m.groups.use(group), m.sources.use(source)
+	d.records(names, now, lastSequence, func(r record, group string, from origin) {
+		r.group, r.origin = m.groups.use(group), m.origins.use(from)
 		m.settle(m.enter(r), 0, r.visibleAt) // hidden as it was, whatever the time
 	})
 	if d.err == nil {
@@ -218,13 +222,13 @@ func (d *decoder) messages(m *messages, now Time, lastSequence uint64) {
 // first is that of no name.
 type decodedNames struct {
 	groups  []string
-	sources []QueueKey
+	origins []origin
 }
 
 func (d *decoder) names() decodedNames {
 	return decodedNames{
 		groups:  decodeNames(d, d.text, func(a, b string) bool { return a < b }),
-		sources: decodeNames(d, d.key, func(a, b QueueKey) bool { return a.compare(b) < 0 }),
+		origins: decodeNames(d, d.origin, func(a, b origin) bool { return a.compare(b) < 0 }),
 	}
 }
 
@@ -266,8 +270,8 @@ func (d *decoder) list(now Time, lastSequence uint64) list {
 }
 
 // records reads records in the order of their sequence numbers, each with the
-// names of its group and source.
-func (d *decoder) records(names decodedNames, now Time, lastSequence uint64, add func(r record, group string, source QueueKey)) {
+// names of its group and origin.
+func (d *decoder) records(names decodedNames, now Time, lastSequence uint64, add func(r record, group string, from origin)) {
 	var last record
 	for n := d.count(); n > 0 && d.err == nil; n-- {
 		r := record{
@@ -281,7 +285,7 @@ func (d *decoder) records(names decodedNames, now Time, lastSequence uint64, add
 		r.received = uint32(d.number(math.MaxUint32))
 		r.carried = uint32(d.number(math.MaxUint32))
 		group := d.number(uint64(len(names.groups) - 1))
-		source := d.number(uint64(len(names.sources) - 1))
+		from := d.number(uint64(len(names.origins) - 1))
 		if r.sequence == last.sequence || r.sentAt < 0 || r.sentAt > now {
 			d.fail("record that cannot be")
 		}
@@ -289,7 +293,7 @@ func (d *decoder) records(names decodedNames, now Time, lastSequence uint64, add
 			return
 		}
 		last = r
-		add(r, names.groups[group], names.sources[source])
+		add(r, names.groups[group], names.origins[from])
 	}
 }
 

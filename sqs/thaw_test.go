@@ -2,6 +2,7 @@ package sqs
 
 import (
 	"errors"
+	"slices"
 	"testing"
 )
 
@@ -36,6 +37,35 @@ func TestThawRefuses(t *testing.T) {
 		{"queues out of order", func(s *State, q *queue, _ *messages) { s.directory = append(s.directory, q) }},
 		{"tags out of order", func(_ *State, q *queue, _ *messages) { q.tags = []Tag{{Key: "b"}, {Key: "a"}} }},
 		{"reserved names out of order", func(s *State, _ *queue, _ *messages) { s.reserved = make([]reservation, 2) }},
+		{"more tasks than are kept", func(_ *State, q *queue, _ *messages) {
+			all := slices.Repeat(moveTasks{{status: TaskCompleted}}, MaxListedTasks+1)
+			q.tasks = &all
+		}},
+		{"an active task before another", func(_ *State, q *queue, _ *messages) {
+			q.tasks = &moveTasks{{status: TaskRunning}, {status: TaskCompleted}}
+		}},
+		{"a task without a status", func(_ *State, q *queue, _ *messages) { q.tasks = &moveTasks{{}} }},
+		{"a task to come", func(s *State, q *queue, _ *messages) {
+			q.tasks = &moveTasks{{status: TaskFailed, startedAt: s.now + 1}}
+		}},
+		{"a rate out of range", func(_ *State, q *queue, _ *messages) {
+			q.tasks = &moveTasks{{status: TaskFailed, maxPerSecond: MaxMoveRate + 1}}
+		}},
+		{"more moves due than one second's worth", func(_ *State, q *queue, _ *messages) {
+			q.tasks = &moveTasks{{status: TaskRunning, maxPerSecond: 10, pace: pace{rate: 10, earned: 10_001}}}
+		}},
+		{"more moves in a second than there may be", func(_ *State, q *queue, _ *messages) {
+			q.tasks = &moveTasks{{status: TaskRunning, maxPerSecond: 10, pace: pace{rate: 10, recent: []turn{{count: 6}, {count: 6}}}}}
+		}},
+		{"a turn to come", func(s *State, q *queue, _ *messages) {
+			q.tasks = &moveTasks{{status: TaskRunning, maxPerSecond: 10, pace: pace{rate: 10, at: s.now + 1}}}
+		}},
+		{"turns out of order", func(s *State, q *queue, _ *messages) {
+			q.tasks = &moveTasks{{status: TaskRunning, maxPerSecond: 10, pace: pace{rate: 10, at: s.now, recent: []turn{{s.now, 1}, {s.now - 1, 1}}}}}
+		}},
+		{"a passage of no task", func(_ *State, _ *queue, m *messages) {
+			m.records.edit(1).origin = m.origins.use(origin{passage: 1})
+		}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			s, _ := damageable(t)

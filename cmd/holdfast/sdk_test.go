@@ -31,6 +31,8 @@ func TestSDK(t *testing.T) {
 		"purge":      testPurge,
 		"errors":     testErrors,
 		"fifo":       testFIFO,
+		"move tasks": testMoveTasks,
+		"policy":     testPermissions,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, s) })
 	}
@@ -331,5 +333,58 @@ func testErrors(t *testing.T, s *served) {
 	})
 	if err == nil || !strings.Contains(err.Error(), "InvalidParameterValue") {
 		t.Errorf("a byte too much: got %v, want InvalidParameterValue", err)
+	}
+}
+
+func testMoveTasks(t *testing.T, s *served) {
+	dlq := createQueue(t, s, "tasks-dlq", nil)
+	arn := getAttributes(t, s, dlq)["QueueArn"]
+	q := createQueue(t, s, "tasks", map[string]string{
+		"RedrivePolicy": fmt.Sprintf(`{"deadLetterTargetArn":%q,"maxReceiveCount":1}`, arn), "VisibilityTimeout": "0",
+	})
+	send(t, s, q, "x")
+	first := receive(t, s, q, 1)
+	receive(t, s, q, 1)
+	started, err := s.SQS.StartMessageMoveTask(t.Context(), &sqs.StartMessageMoveTaskInput{SourceArn: &arn})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for task := (types.ListMessageMoveTasksResultEntry{}); aws.ToString(task.Status) != "COMPLETED"; time.Sleep(10 * time.Millisecond) {
+		out, err := s.SQS.ListMessageMoveTasks(t.Context(), &sqs.ListMessageMoveTasksInput{SourceArn: &arn})
+		if err != nil || len(out.Results) != 1 || t.Context().Err() != nil {
+			t.Fatalf("got %+v, %v", out, err)
+		}
+		task = out.Results[0]
+	}
+	again := receive(t, s, q, 1)
+	if len(first) != 1 || len(again) != 1 || *again[0].MessageId == *first[0].MessageId || *again[0].Body != "x" {
+		t.Errorf("got %+v, then %+v", first, again)
+	}
+	_, err = s.SQS.CancelMessageMoveTask(t.Context(), &sqs.CancelMessageMoveTaskInput{TaskHandle: started.TaskHandle})
+	if err == nil || !strings.Contains(err.Error(), "Only active tasks can be cancelled.") {
+		t.Errorf("cancel of a task that is over: got %v", err)
+	}
+	nope := arn + "-nope"
+	_, err = s.SQS.StartMessageMoveTask(t.Context(), &sqs.StartMessageMoveTaskInput{SourceArn: &nope})
+	if _, ok := errors.AsType[*types.ResourceNotFoundException](err); !ok {
+		t.Errorf("got %v, want ResourceNotFoundException", err)
+	}
+}
+
+func testPermissions(t *testing.T, s *served) {
+	q := createQueue(t, s, "policy", nil)
+	if _, err := s.SQS.AddPermission(t.Context(), &sqs.AddPermissionInput{
+		QueueUrl: &q, Label: aws.String("l"), AWSAccountIds: []string{"111122223333"}, Actions: []string{"SendMessage"},
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if got := getAttributes(t, s, q)["Policy"]; !strings.Contains(got, `"Sid":"l"`) {
+		t.Errorf("got policy %q", got)
+	}
+	if _, err := s.SQS.RemovePermission(t.Context(), &sqs.RemovePermissionInput{QueueUrl: &q, Label: aws.String("l")}); err != nil {
+		t.Fatal(err)
+	}
+	if got, ok := getAttributes(t, s, q)["Policy"]; ok {
+		t.Errorf("got policy %q, want none", got)
 	}
 }

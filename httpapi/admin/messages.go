@@ -137,6 +137,9 @@ func newMessage(key sqs.QueueKey, m cluster.PeekedMessage) Message {
 		return message
 	}
 	message.MessageID = messageIDText(content.MessageID)
+	if m.Redriven != (sqs.MessageID{}) {
+		message.MessageID = messageIDText(m.Redriven)
+	}
 	message.DeduplicationID = content.DeduplicationID
 	message.SenderID = content.SenderID
 	message.Body = string(content.Body)

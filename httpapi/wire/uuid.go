@@ -1,6 +1,9 @@
 package wire
 
-import "encoding/hex"
+import (
+	"encoding/hex"
+	"strings"
+)
 
 // AppendUUID appends an id in the form of RFC 9562: 36 characters, lower case.
 func AppendUUID(dst []byte, id [16]byte) []byte {
@@ -11,4 +14,14 @@ func AppendUUID(dst []byte, id [16]byte) []byte {
 		dst = hex.AppendEncode(dst, id[part.from:part.to])
 	}
 	return dst
+}
+
+// ParseUUID reads what AppendUUID has written.
+func ParseUUID(text string) (id [16]byte, ok bool) {
+	digits, err := hex.DecodeString(strings.ReplaceAll(text, "-", ""))
+	if err != nil || len(digits) != len(id) {
+		return id, false
+	}
+	copy(id[:], digits)
+	return id, string(AppendUUID(nil, id)) == text
 }

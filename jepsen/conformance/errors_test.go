@@ -15,6 +15,8 @@ var perQueue = map[string]in{
 	"ListQueueTags":                {},
 	"ListDeadLetterSourceQueues":   {},
 	"PurgeQueue":                   {},
+	"AddPermission":                {"Label": "l", "AWSAccountIds": []string{"111122223333"}, "Actions": []string{"SendMessage"}},
+	"RemovePermission":             {"Label": "l"},
 	"SendMessage":                  {"MessageBody": "x"},
 	"SendMessageBatch":             {"Entries": []in{{"Id": "1", "MessageBody": "x"}}},
 	"ReceiveMessage":               {},

@@ -198,10 +198,11 @@ var faults = map[string]struct {
 	"AWS.SimpleQueueService.InvalidBatchEntryId":          {modeled + "InvalidBatchEntryId", 400},
 	"AWS.SimpleQueueService.BatchRequestTooLong":          {modeled + "BatchRequestTooLong", 400},
 	"AWS.SimpleQueueService.UnsupportedOperation":         {modeled + "UnsupportedOperation", 400},
-	"MissingParameter":      {generic + "MissingRequiredParameterException", 400},
-	"InvalidParameterValue": {generic + "InvalidParameterValueException", 400},
-	"MalformedInput":        {generic + "SerializationException", 400},
-	"InvalidAction":         {generic + "UnknownOperationException", 400},
+	"ResourceNotFoundException":                           {modeled + "ResourceNotFoundException", 404},
+	"MissingParameter":                                    {generic + "MissingRequiredParameterException", 400},
+	"InvalidParameterValue":                               {generic + "InvalidParameterValueException", 400},
+	"MalformedInput":                                      {generic + "SerializationException", 400},
+	"InvalidAction":                                       {generic + "UnknownOperationException", 400},
 }
 
 const (

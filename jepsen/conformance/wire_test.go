@@ -337,6 +337,8 @@ func fold(result element) tree {
 			appendTo(out, "Messages", map[string]any(fold(c)))
 		case c.name == "BatchResultErrorEntry":
 			appendTo(out, "Failed", map[string]any(fold(c)))
+		case c.name == "ListMessageMoveTasksResultEntry":
+			appendTo(out, "Results", map[string]any(fold(c)))
 		case strings.HasSuffix(c.name, "BatchResultEntry"):
 			appendTo(out, "Successful", map[string]any(fold(c)))
 		case c.name == "SenderFault":
@@ -386,6 +388,14 @@ func (t tree) at(path ...any) any {
 func (t tree) text(path ...any) string {
 	text, _ := t.at(path...).(string)
 	return text
+}
+
+// number is at, for a number, which Query writes as a text; absent is "".
+func (t tree) number(path ...any) string {
+	if n, ok := t.at(path...).(float64); ok {
+		return strconv.FormatFloat(n, 'f', -1, 64)
+	}
+	return t.text(path...)
 }
 
 // list is at, for a list of structures.

@@ -1,0 +1,218 @@
+package sqs_test
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"slices"
+
+	"holdfast.internal/sqs"
+)
+
+// modelTask is the only move task that runs. The model does not keep its pace: it
+// follows what a pulse has moved, message by message.
+type modelTask struct {
+	sqs.MoveTask
+	source string
+}
+
+// taskCommand carries out a command about move tasks.
+func (m *model) taskCommand(at sqs.Moment, q *modelQueue, c sqs.Command) (sqs.Result, string) {
+	const gone = "ResourceNotFoundException: The resource that you specified for the SourceArn parameter doesn't exist."
+	if q == nil {
+		return nil, gone
+	}
+	switch c := c.(type) {
+	case sqs.StartMessageMoveTask:
+		if problem := m.startProblem(q, c); problem != "" {
+			return nil, problem
+		}
+		m.task = &modelTask{source: q.name, MoveTask: sqs.MoveTask{
+			ID: c.Task, Status: sqs.TaskRunning, Destination: c.Destination, MaxPerSecond: c.MaxPerSecond,
+			ToMove: uint64(m.census(q, at.Now).Visible), StartedAt: at.Now,
+		}}
+		return sqs.Done{}, ""
+	case sqs.CancelMessageMoveTask:
+		if m.task == nil || m.task.source != q.name || m.task.ID != c.Task {
+			return nil, "ResourceNotFoundException: Task does not exist."
+		}
+		if m.task.Status != sqs.TaskRunning {
+			return nil, "InvalidParameterValueException: Only active tasks can be cancelled."
+		}
+		m.task.Status = sqs.TaskCancelling
+		return sqs.CancelMessageMoveTaskResult{Moved: m.task.Moved}, ""
+	}
+	var r sqs.ListMessageMoveTasksResult
+	if m.task != nil && m.task.source == q.name {
+		r.Tasks = []sqs.MoveTask{m.task.MoveTask}
+	}
+	return r, ""
+}
+
+func (m *model) startProblem(q *modelQueue, c sqs.StartMessageMoveTask) string {
+	const invalid = "InvalidParameterValueException: "
+	switch isTarget := func(other *modelQueue) bool { return other.target == q.name }; {
+	case !slices.ContainsFunc(m.queues, isTarget):
+		return invalid + "Source queue must be configured as a Dead Letter Queue."
+	case c.Destination == nil:
+	case m.queue(c.Destination.Name) == nil:
+		return "ResourceNotFoundException: The resource that you specified for the DestinationArn parameter doesn't exist."
+	case c.Destination.Name == q.name:
+		return invalid + "Source queue arn and destination queue arn cannot be the same."
+	case sqs.IsFIFO(c.Destination.Name) != q.fifo:
+		return invalid + "The source and destination queue must be of the same queue type."
+	}
+	return ""
+}
+
+// active reports whether the task of the model is not over.
+func (t *modelTask) active() bool {
+	return t != nil && (t.Status == sqs.TaskRunning || t.Status == sqs.TaskCancelling)
+}
+
+// pulse gives both states a pulse, and has the model follow.
+func (g *generator) pulse() string {
+	events := g.state.Pulse(g.at)
+	g.twin.Pulse(g.at)
+	g.model.pulse(g.at.Now)
+	if !g.model.task.active() {
+		return ""
+	}
+	t := g.model.task
+	r, _, err := g.state.Apply(g.at, sqs.ListMessageMoveTasks{Source: key(t.source), Limit: 1})
+	if err != nil {
+		return "the task is lost: " + err.Error()
+	}
+	return g.model.follow(g.at, r.(sqs.ListMessageMoveTasksResult).Tasks[0], events)
+}
+
+// follow makes the moves of a pulse after which the task stands as given, and
+// checks that they may be.
+func (m *model) follow(at sqs.Moment, now sqs.MoveTask, events []sqs.Event) string {
+	t, q := m.task, m.queue(m.task.source)
+	before := t.Status
+	for _, x := range q.messages {
+		x.leased = x.leased && (x.visibleAt > at.Now || now.Moved == t.Moved && now.Status == before)
+	}
+	for _, e := range events {
+		if e.Kind != sqs.MessageMoved {
+			continue
+		}
+		x := q.message(sqs.Receipt{Sequence: e.Move.Sequence})
+		if x == nil || q.availableAt(x) > at.Now || q.fifo && x != q.front(at.Now) || before == sqs.TaskCancelling {
+			return fmt.Sprintf("%+v: %+v was moved", now, e.Move)
+		}
+		target := m.destination(t, q, x)
+		if target == nil || key(target.name) != e.Move.To || target.sequence+1 != e.Move.ToSequence || x.body != e.Move.Body {
+			return fmt.Sprintf("%+v: %+v was moved there", now, e.Move)
+		}
+		q.redriveTo(at.Now, target, x, t.ID)
+		t.Moved++
+	}
+	q.calmDrained()
+	x := q.front(at.Now)
+	t.Status, t.FailureReason = now.Status, now.FailureReason
+	ok := t.Moved == now.Moved
+	switch now.Status {
+	case sqs.TaskRunning:
+		ok = ok && before == sqs.TaskRunning && x != nil
+	case sqs.TaskCompleted:
+		ok = ok && before == sqs.TaskRunning && x == nil
+	case sqs.TaskCancelled:
+		ok = ok && before == sqs.TaskCancelling
+	case sqs.TaskFailed:
+		ok = ok && (at.Now.Sub(t.StartedAt) >= sqs.MaxMoveTaskTime || m.stuck(t, q, at.Now))
+	case sqs.TaskCancelling:
+		ok = false
+	}
+	if !ok {
+		return fmt.Sprintf("%+v after status %d and %d moves, with %+v in front", now, before, t.Moved, x)
+	}
+	return ""
+}
+
+// stuck reports whether a message that is visible has nowhere to go.
+func (m *model) stuck(t *modelTask, q *modelQueue, now sqs.Time) bool {
+	return slices.ContainsFunc(q.messages, func(x *modelMessage) bool { return q.availableAt(x) <= now && m.destination(t, q, x) == nil })
+}
+
+func (m *model) destination(t *modelTask, q *modelQueue, x *modelMessage) *modelQueue {
+	switch {
+	case t.Destination != nil:
+		return m.queue(t.Destination.Name)
+	case !x.moved || x.from == q.name:
+		return nil
+	}
+	return m.queue(x.from)
+}
+
+// front is the message that a receive would return first.
+func (q *modelQueue) front(now sqs.Time) *modelMessage {
+	candidates := q.heads()
+	if !q.fifo {
+		candidates = slices.Clone(q.messages)
+	}
+	candidates = slices.DeleteFunc(candidates, func(x *modelMessage) bool { return q.availableAt(x) > now })
+	if len(candidates) == 0 {
+		return nil
+	}
+	return slices.MinFunc(candidates, func(a, b *modelMessage) int {
+		if q.fifo {
+			return cmp.Or(cmp.Compare(q.availableAt(a), q.availableAt(b)), cmp.Compare(a.sequence, b.sequence))
+		}
+		return cmp.Or(cmp.Compare(btoi(a.received >= 3), btoi(b.received >= 3)), cmp.Compare(a.sentAt, b.sentAt), cmp.Compare(a.sequence, b.sequence))
+	})
+}
+
+// redriveTo makes a new message of x.
+func (q *modelQueue) redriveTo(now sqs.Time, target *modelQueue, x *modelMessage, task sqs.TaskID) {
+	q.messages = slices.DeleteFunc(q.messages, func(other *modelMessage) bool { return other == x })
+	q.breakAttempts(x)
+	target.sequence++
+	made := &modelMessage{
+		sequence: target.sequence, body: x.body, sentAt: now, arrivedAt: now, visibleAt: now, everReceived: true,
+		id: x.id, group: x.group, task: task, passage: 1,
+	}
+	if x.task == task {
+		made.passage = x.passage + 1
+	}
+	target.messages = append(target.messages, made)
+	target.noteSend(x.group, now)
+}
+
+// redriven is the id that a task has given to a message.
+func (x *modelMessage) redriven() (id sqs.MessageID) {
+	if x.passage == 0 {
+		return id
+	}
+	seed := binary.BigEndian.AppendUint32(x.task[:], x.passage)
+	sum := sha256.Sum256(binary.BigEndian.AppendUint64(seed, x.body))
+	copy(id[:], sum[:])
+	id[6], id[8] = id[6]&15|8<<4, id[8]&63|2<<6
+	return id
+}
+
+// taskOf makes up a command about move tasks. A new task starts only when none
+// runs; so the model knows which moves come first.
+func (g *generator) taskOf(q sqs.QueueKey) sqs.Command {
+	if g.model.task.active() {
+		q = key(g.model.task.source)
+		if g.IntN(3) == 0 {
+			return sqs.CancelMessageMoveTask{Source: q, Task: g.model.task.ID}
+		}
+		return sqs.ListMessageMoveTasks{Source: q, Limit: 1}
+	}
+	c := sqs.StartMessageMoveTask{Source: q, Task: taskID(fmt.Sprint(g.steps))}
+	if g.IntN(3) == 0 {
+		destination := key(modelQueues[g.IntN(len(modelQueues))])
+		if g.IntN(5) > 0 && sqs.IsFIFO(destination.Name) != sqs.IsFIFO(q.Name) {
+			destination = key(modelQueues[btoi(sqs.IsFIFO(q.Name))*4])
+		}
+		c.Destination = &destination
+	}
+	if g.IntN(2) == 0 {
+		c.MaxPerSecond = 1 + g.IntN(500)
+	}
+	return c
+}
