@@ -51,6 +51,7 @@ var commandKinds = [...]kind[Command]{
 	kindOf[Command](18, "CancelMessageMoveTask", cancelMessageMoveTaskFields),
 	kindOf[Command](19, "ListMessageMoveTasks", listMessageMoveTasksFields),
 	kindOf[Command](20, "ReplacePolicy", replacePolicyFields),
+	kindOf[Command](21, "RedriveMessage", redriveMessageFields),
 	kindOf[Command](128, "Form", formFields),
 	kindOf[Command](129, "SetSetting", setSettingFields),
 }
@@ -69,6 +70,7 @@ var resultKinds = [...]kind[sqs.Result]{
 	kindOf[sqs.Result](9, "CancelMessageMoveTaskResult", cancelMessageMoveTaskResultFields),
 	kindOf[sqs.Result](10, "ListMessageMoveTasksResult", listMessageMoveTasksResultFields),
 	kindOf[sqs.Result](11, "ReplacePolicyResult", replacePolicyResultFields),
+	kindOf[sqs.Result](12, "RedriveMessageResult", redriveMessageResultFields),
 }
 
 // kind is a row of the tables: one type that implements I.

@@ -25,6 +25,7 @@ func TestKindNumbers(t *testing.T) {
 		"10 DeleteQueue", "11 PurgeQueue", "12 ListQueues", "13 ListDeadLetterSourceQueues",
 		"14 ListQueueTags", "15 TagQueue", "16 UntagQueue",
 		"17 StartMessageMoveTask", "18 CancelMessageMoveTask", "19 ListMessageMoveTasks", "20 ReplacePolicy",
+		"21 RedriveMessage",
 		"128 Form", "129 SetSetting",
 	}
 	wantResults := []string{
@@ -32,6 +33,7 @@ func TestKindNumbers(t *testing.T) {
 		"5 GetQueueAttributesResult", "6 ListQueuesResult", "7 ListDeadLetterSourceQueuesResult",
 		"8 ListQueueTagsResult",
 		"9 CancelMessageMoveTaskResult", "10 ListMessageMoveTasksResult", "11 ReplacePolicyResult",
+		"12 RedriveMessageResult",
 	}
 	if got := rows(commandKinds[:]); !slices.Equal(got, wantCommands) {
 		t.Errorf("commands: got %q, want %q", got, wantCommands)
@@ -106,7 +108,7 @@ func filledCommands() []Command {
 		filled[sqs.ListDeadLetterSourceQueues](), filled[sqs.PurgeQueue](), filled[sqs.SendMessageBatch](),
 		filled[sqs.ReceiveMessage](), filled[sqs.DeleteMessageBatch](), filled[sqs.ChangeMessageVisibilityBatch](),
 		filled[sqs.StartMessageMoveTask](), filled[sqs.CancelMessageMoveTask](), filled[sqs.ListMessageMoveTasks](),
-		filled[sqs.ReplacePolicy](), filled[Form](), filled[Pulse](), filled[SetSetting](),
+		filled[sqs.ReplacePolicy](), filled[sqs.RedriveMessage](), filled[Form](), filled[Pulse](), filled[SetSetting](),
 	}
 }
 
@@ -116,6 +118,7 @@ func filledResults() []sqs.Result {
 		filled[sqs.ListQueueTagsResult](), filled[sqs.ListDeadLetterSourceQueuesResult](),
 		filled[sqs.SendMessageBatchResult](), filled[sqs.ReceiveMessageResult](), filled[sqs.BatchResult](),
 		filled[sqs.CancelMessageMoveTaskResult](), filled[sqs.ListMessageMoveTasksResult](), filled[sqs.ReplacePolicyResult](),
+		filled[sqs.RedriveMessageResult](),
 	}
 }
 

@@ -145,7 +145,7 @@ func randomCommand(r *rand.Rand, receipts map[sqs.QueueKey][]sqs.Receipt) Comman
 
 // randomTask is mostly a start, with or without destination and rate.
 func randomTask(r *rand.Rand, q sqs.QueueKey) Command {
-	task := sqs.TaskID{1: byte(r.IntN(8))}
+	task := sqs.TaskID{1, byte(r.IntN(8))}
 	switch r.IntN(6) {
 	case 0:
 		return sqs.GetQueueAttributes{Queue: q}
@@ -154,7 +154,7 @@ func randomTask(r *rand.Rand, q sqs.QueueKey) Command {
 	case 2:
 		return sqs.ListMessageMoveTasks{Source: q, Limit: 10}
 	}
-	c := sqs.StartMessageMoveTask{Source: q, Task: task, MaxPerSecond: r.IntN(2) * r.IntN(100)}
+	c := sqs.StartMessageMoveTask{Source: q, Task: task, MaxPerSecond: r.IntN(2) * r.IntN(100), Limit: uint64(r.IntN(2) * r.IntN(5))}
 	if destination := testQueue(fmt.Sprint("q", r.IntN(3))); r.IntN(2) == 0 {
 		c.Destination = &destination
 	}

@@ -151,6 +151,16 @@ func startMessageMoveTaskFields(f *fields, c sqs.StartMessageMoveTask) sqs.Start
 	f.fixed(c.Task[:])
 	c.Destination = optional(f, c.Destination, queueKeyFields)
 	c.MaxPerSecond = f.int(c.MaxPerSecond)
+	c.Limit = f.u64(c.Limit)
+	return c
+}
+
+func redriveMessageFields(f *fields, c sqs.RedriveMessage) sqs.RedriveMessage {
+	c.Source = queueKeyFields(f, c.Source)
+	c.Sequence = f.u64(c.Sequence)
+	c.Body = f.u64(c.Body)
+	f.fixed(c.Task[:])
+	c.Destination = optional(f, c.Destination, queueKeyFields)
 	return c
 }
 
@@ -278,6 +288,13 @@ func receivedFields(f *fields, r sqs.Received) sqs.Received {
 
 func batchResultFields(f *fields, r sqs.BatchResult) sqs.BatchResult {
 	r.Errors = list(f, r.Errors, maxBatchEntries, optionalErrorFields)
+	return r
+}
+
+func redriveMessageResultFields(f *fields, r sqs.RedriveMessageResult) sqs.RedriveMessageResult {
+	r.To = queueKeyFields(f, r.To)
+	r.Sequence = f.u64(r.Sequence)
+	f.fixed(r.MessageID[:])
 	return r
 }
 

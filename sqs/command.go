@@ -152,6 +152,17 @@ type (
 		// MaxPerSecond is MaxNumberOfMessagesPerSecond, 1–500; 0 stands for as
 		// fast as the broker can.
 		MaxPerSecond int
+		// Limit is the most messages that the task moves; 0: all. (Not in AWS.)
+		Limit uint64
+	}
+	// RedriveMessage moves one visible message of a dead-letter queue at once, as
+	// a move task would. (Not in AWS.)
+	RedriveMessage struct {
+		Source      QueueKey
+		Sequence    uint64    // of the message in the queue
+		Body        uint64    // number of its content; tells it from one of a queue made anew
+		Task        TaskID    // what the new id is derived from, as of a task
+		Destination *QueueKey // as in StartMessageMoveTask
 	}
 	// CancelMessageMoveTask ends a task. What it has moved stays moved.
 	CancelMessageMoveTask struct {
@@ -188,6 +199,7 @@ func (ReceiveMessage) sqsCommand()               {}
 func (DeleteMessageBatch) sqsCommand()           {}
 func (ChangeMessageVisibilityBatch) sqsCommand() {}
 func (StartMessageMoveTask) sqsCommand()         {}
+func (RedriveMessage) sqsCommand()               {}
 func (CancelMessageMoveTask) sqsCommand()        {}
 func (ListMessageMoveTasks) sqsCommand()         {}
 func (ReplacePolicy) sqsCommand()                {}
@@ -239,6 +251,9 @@ func (c ChangeMessageVisibilityBatch) Target() QueueKey { return c.Queue }
 
 // Target implements Command.
 func (c StartMessageMoveTask) Target() QueueKey { return c.Source }
+
+// Target implements Command.
+func (c RedriveMessage) Target() QueueKey { return c.Source }
 
 // Target implements Command.
 func (c CancelMessageMoveTask) Target() QueueKey { return c.Source }

@@ -15,6 +15,7 @@ import (
 type modelTask struct {
 	sqs.MoveTask
 	source string
+	limit  uint64
 }
 
 // taskCommand carries out a command about move tasks.
@@ -25,14 +26,19 @@ func (m *model) taskCommand(at sqs.Moment, q *modelQueue, c sqs.Command) (sqs.Re
 	}
 	switch c := c.(type) {
 	case sqs.StartMessageMoveTask:
-		if problem := m.startProblem(q, c); problem != "" {
+		if problem := m.startProblem(q, c.Destination); problem != "" {
 			return nil, problem
 		}
-		m.task = &modelTask{source: q.name, MoveTask: sqs.MoveTask{
+		m.task = &modelTask{source: q.name, limit: c.Limit, MoveTask: sqs.MoveTask{
 			ID: c.Task, Status: sqs.TaskRunning, Destination: c.Destination, MaxPerSecond: c.MaxPerSecond,
 			ToMove: uint64(m.census(q, at.Now).Visible), StartedAt: at.Now,
 		}}
+		if c.Limit > 0 {
+			m.task.ToMove = min(m.task.ToMove, c.Limit)
+		}
 		return sqs.Done{}, ""
+	case sqs.RedriveMessage:
+		return m.redriveMessage(at, q, c)
 	case sqs.CancelMessageMoveTask:
 		if m.task == nil || m.task.source != q.name || m.task.ID != c.Task {
 			return nil, "ResourceNotFoundException: Task does not exist."
@@ -50,17 +56,47 @@ func (m *model) taskCommand(at sqs.Moment, q *modelQueue, c sqs.Command) (sqs.Re
 	return r, ""
 }
 
-func (m *model) startProblem(q *modelQueue, c sqs.StartMessageMoveTask) string {
+// redriveMessage moves one message; the model has nothing that keeps it from any.
+func (m *model) redriveMessage(at sqs.Moment, q *modelQueue, c sqs.RedriveMessage) (sqs.Result, string) {
+	if problem := m.startProblem(q, c.Destination); problem != "" {
+		return nil, problem
+	}
+	x := q.message(sqs.Receipt{Sequence: c.Sequence})
+	if x == nil || x.body != c.Body {
+		return nil, "ResourceNotFoundException: The message is not in the queue any more."
+	}
+	if q.availableAt(x) > at.Now {
+		state := "delayed"
+		if x.everReceived {
+			state = "in flight"
+		}
+		return nil, "InvalidParameterValueException: The message is " + state + ": only a visible one can be moved."
+	}
+	source := &modelTask{MoveTask: sqs.MoveTask{Destination: c.Destination}}
+	target := m.destination(source, q, x)
+	if target == nil && (!x.moved || x.from == q.name) {
+		return nil, "InvalidParameterValueException: The message did not come here as a dead letter of another queue: name a destination."
+	}
+	if target == nil {
+		return nil, "InvalidParameterValueException: The queue that the message came from does not exist any more: name a destination."
+	}
+	q.redriveTo(at.Now, target, x, c.Task)
+	q.calmDrained()
+	made := target.messages[len(target.messages)-1]
+	return sqs.RedriveMessageResult{To: key(target.name), Sequence: made.sequence, MessageID: made.redriven()}, ""
+}
+
+func (m *model) startProblem(q *modelQueue, destination *sqs.QueueKey) string {
 	const invalid = "InvalidParameterValueException: "
 	switch isTarget := func(other *modelQueue) bool { return other.target == q.name }; {
 	case !slices.ContainsFunc(m.queues, isTarget):
 		return invalid + "Source queue must be configured as a Dead Letter Queue."
-	case c.Destination == nil:
-	case m.queue(c.Destination.Name) == nil:
+	case destination == nil:
+	case m.queue(destination.Name) == nil:
 		return "ResourceNotFoundException: The resource that you specified for the DestinationArn parameter doesn't exist."
-	case c.Destination.Name == q.name:
+	case destination.Name == q.name:
 		return invalid + "Source queue arn and destination queue arn cannot be the same."
-	case sqs.IsFIFO(c.Destination.Name) != q.fifo:
+	case sqs.IsFIFO(destination.Name) != q.fifo:
 		return invalid + "The source and destination queue must be of the same queue type."
 	}
 	return ""
@@ -70,6 +106,9 @@ func (m *model) startProblem(q *modelQueue, c sqs.StartMessageMoveTask) string {
 func (t *modelTask) active() bool {
 	return t != nil && (t.Status == sqs.TaskRunning || t.Status == sqs.TaskCancelling)
 }
+
+// reached reports whether the task has moved as many messages as it may.
+func (t *modelTask) reached() bool { return t.limit > 0 && t.Moved >= t.limit }
 
 // pulse gives both states a pulse, and has the model follow.
 func (g *generator) pulse() string {
@@ -116,9 +155,9 @@ func (m *model) follow(at sqs.Moment, now sqs.MoveTask, events []sqs.Event) stri
 	ok := t.Moved == now.Moved
 	switch now.Status {
 	case sqs.TaskRunning:
-		ok = ok && before == sqs.TaskRunning && x != nil
+		ok = ok && before == sqs.TaskRunning && x != nil && !t.reached()
 	case sqs.TaskCompleted:
-		ok = ok && before == sqs.TaskRunning && x == nil
+		ok = ok && before == sqs.TaskRunning && (x == nil || t.reached())
 	case sqs.TaskCancelled:
 		ok = ok && before == sqs.TaskCancelling
 	case sqs.TaskFailed:
@@ -196,6 +235,9 @@ func (x *modelMessage) redriven() (id sqs.MessageID) {
 // taskOf makes up a command about move tasks. A new task starts only when none
 // runs; so the model knows which moves come first.
 func (g *generator) taskOf(q sqs.QueueKey) sqs.Command {
+	if g.IntN(3) == 0 {
+		return g.redriveOf(q)
+	}
 	if g.model.task.active() {
 		q = key(g.model.task.source)
 		if g.IntN(3) == 0 {
@@ -204,15 +246,43 @@ func (g *generator) taskOf(q sqs.QueueKey) sqs.Command {
 		return sqs.ListMessageMoveTasks{Source: q, Limit: 1}
 	}
 	c := sqs.StartMessageMoveTask{Source: q, Task: taskID(fmt.Sprint(g.steps))}
-	if g.IntN(3) == 0 {
-		destination := key(modelQueues[g.IntN(len(modelQueues))])
-		if g.IntN(5) > 0 && sqs.IsFIFO(destination.Name) != sqs.IsFIFO(q.Name) {
-			destination = key(modelQueues[btoi(sqs.IsFIFO(q.Name))*4])
-		}
-		c.Destination = &destination
-	}
+	c.Destination = g.destinationOf(q)
 	if g.IntN(2) == 0 {
 		c.MaxPerSecond = 1 + g.IntN(500)
+	}
+	if g.IntN(3) == 0 {
+		c.Limit = uint64(1 + g.IntN(5))
+	}
+	return c
+}
+
+// destinationOf makes up a destination, or none.
+func (g *generator) destinationOf(q sqs.QueueKey) *sqs.QueueKey {
+	if g.IntN(3) > 0 {
+		return nil
+	}
+	destination := key(modelQueues[g.IntN(len(modelQueues))])
+	if g.IntN(5) > 0 && sqs.IsFIFO(destination.Name) != sqs.IsFIFO(q.Name) {
+		destination = key(modelQueues[btoi(sqs.IsFIFO(q.Name))*4])
+	}
+	return &destination
+}
+
+// redriveOf makes up a move of one message, mostly of one that is there and of
+// dead letters.
+func (g *generator) redriveOf(q sqs.QueueKey) sqs.Command {
+	for _, other := range g.model.queues {
+		if other.target == "" || g.IntN(2) == 0 {
+			continue
+		}
+		if q = key(other.target); g.IntN(2) == 0 {
+			break
+		}
+	}
+	c := sqs.RedriveMessage{Source: q, Task: taskID(fmt.Sprint("r", g.steps)), Sequence: 1, Body: 1, Destination: g.destinationOf(q)}
+	if m := g.model.queue(q.Name); m != nil && len(m.messages) > 0 && g.IntN(10) > 0 {
+		x := m.messages[g.IntN(len(m.messages))]
+		c.Sequence, c.Body = x.sequence, x.body
 	}
 	return c
 }

@@ -137,7 +137,7 @@ func (m *model) apply(at sqs.Moment, c sqs.Command) (sqs.Result, string) {
 		return m.create(at, q, create)
 	}
 	switch c.(type) {
-	case sqs.StartMessageMoveTask, sqs.CancelMessageMoveTask, sqs.ListMessageMoveTasks:
+	case sqs.StartMessageMoveTask, sqs.RedriveMessage, sqs.CancelMessageMoveTask, sqs.ListMessageMoveTasks:
 		return m.taskCommand(at, q, c)
 	}
 	if q == nil {

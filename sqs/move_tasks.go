@@ -13,6 +13,7 @@ type moveTask struct {
 	destination  QueueKey // of all messages, if directed
 	toMove       uint64
 	moved        uint64
+	limit        uint64 // of moved; 0: none
 	failure      Code
 	startedAt    Time
 	maxPerSecond int  // 0: no limit
@@ -31,9 +32,17 @@ func (t *moveTask) due() Time {
 func (t *moveTask) allowance(now Time) int {
 	if t.maxPerSecond == 0 {
 		t.pace.at = now
+		return t.remaining()
+	}
+	return min(t.pace.advance(now), t.remaining())
+}
+
+// remaining is how many messages the task may move until its end.
+func (t *moveTask) remaining() int {
+	if t.limit == 0 {
 		return math.MaxInt
 	}
-	return t.pace.advance(now)
+	return int(min(t.limit-t.moved, math.MaxInt))
 }
 
 func (t *moveTask) spend(count int) {
@@ -72,17 +81,8 @@ func (q *queue) isMoving() bool {
 
 // startMessageMoveTask makes the checks in the order of AWS.
 func (s *State) startMessageMoveTask(at Moment, c StartMessageMoveTask) (Result, []Event, *Error) {
-	q := s.queues[c.Source]
-	if q == nil {
-		return nil, nil, NoTaskSource()
-	}
-	if q.damaged {
-		return nil, nil, damagedQueue()
-	}
-	if !s.isDeadLetterQueue(c.Source) {
-		return nil, nil, Invalidf("Source queue must be configured as a Dead Letter Queue.")
-	}
-	if err := s.checkDestination(c); err != nil {
+	q, err := s.redriveSource(c.Source, c.Destination)
+	if err != nil {
 		return nil, nil, err
 	}
 	if q.isMoving() {
@@ -97,8 +97,12 @@ func (s *State) startMessageMoveTask(at Moment, c StartMessageMoveTask) (Result,
 		directed:     c.Destination != nil,
 		toMove:       uint64(q.counts(at.Now).visible),
 		startedAt:    at.Now,
+		limit:        c.Limit,
 		maxPerSecond: c.MaxPerSecond,
 		pace:         newPace(at.Now, c.MaxPerSecond),
+	}
+	if t.limit > 0 {
+		t.toMove = min(t.toMove, t.limit)
 	}
 	if t.directed {
 		t.destination = *c.Destination
@@ -107,15 +111,30 @@ func (s *State) startMessageMoveTask(at Moment, c StartMessageMoveTask) (Result,
 	return Done{}, nil, nil
 }
 
-func (s *State) checkDestination(c StartMessageMoveTask) *Error {
+// redriveSource returns the queue from which messages may be moved to the
+// destination.
+func (s *State) redriveSource(source QueueKey, destination *QueueKey) (*queue, *Error) {
+	q := s.queues[source]
 	switch {
-	case c.Destination == nil:
+	case q == nil:
+		return nil, NoTaskSource()
+	case q.damaged:
+		return nil, damagedQueue()
+	case !s.isDeadLetterQueue(source):
+		return nil, Invalidf("Source queue must be configured as a Dead Letter Queue.")
+	}
+	return q, s.checkDestination(source, destination)
+}
+
+func (s *State) checkDestination(source QueueKey, destination *QueueKey) *Error {
+	switch {
+	case destination == nil:
 		return nil
-	case s.queues[*c.Destination] == nil:
+	case s.queues[*destination] == nil:
 		return noResource("DestinationArn")
-	case *c.Destination == c.Source:
+	case *destination == source:
 		return Invalidf("Source queue arn and destination queue arn cannot be the same.")
-	case IsFIFO(c.Destination.Name) != IsFIFO(c.Source.Name):
+	case IsFIFO(destination.Name) != IsFIFO(source.Name):
 		return Invalidf("The source and destination queue must be of the same queue type.")
 	}
 	return nil
@@ -273,7 +292,7 @@ func (s *State) runTask(at Moment, q *queue, most int, left *steps) []Event {
 	switch {
 	case failure != "":
 		s.endTask(q, TaskFailed, failure)
-	case q.available(at.Now, 1, 0) == 0:
+	case t.remaining() == 0, q.available(at.Now, 1, 0) == 0:
 		s.endTask(q, TaskCompleted, "")
 	}
 	return append(events, moves...)
@@ -291,12 +310,18 @@ func (s *State) moveNext(now Time, q *queue, t *moveTask) (move *Move, reason Co
 		q.leave(now, slot)
 		return nil, reason
 	}
+	return s.redrive(now, q, slot, target, t.id), ""
+}
+
+// redrive moves a message that was looked for. task names the move task, or
+// stands for one.
+func (s *State) redrive(now Time, q *queue, slot uint32, target *queue, task TaskID) *Move {
 	p := q.packNext(slot)
-	move = &Move{Sequence: p.sequence, Body: p.body, To: target.key}
-	target.acceptRedriven(now, p, t.id)
+	move := &Move{Sequence: p.sequence, Body: p.body, To: target.key}
+	target.acceptRedriven(now, p, task)
 	move.ToSequence = target.lastSequence
 	s.expect(target, now)
-	return move, ""
+	return move
 }
 
 // lookNext finds the message that a receive would find first. It must be left or

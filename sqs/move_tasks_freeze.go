@@ -31,7 +31,7 @@ func (t *moveTask) appendTo(dst []byte) []byte {
 	if t.directed {
 		dst = appendKey(dst, t.destination)
 	}
-	for _, n := range []uint64{t.toMove, t.moved, uint64(t.maxPerSecond)} {
+	for _, n := range []uint64{t.toMove, t.moved, t.limit, uint64(t.maxPerSecond)} {
 		dst = binary.AppendUvarint(dst, n)
 	}
 	dst = appendText(dst, string(t.failure))
@@ -88,10 +88,11 @@ func (d *decoder) task(now Time) (t moveTask) {
 		t.destination = d.key()
 	}
 	t.toMove, t.moved = d.number(math.MaxUint64), d.number(math.MaxUint64)
+	t.limit = d.number(math.MaxUint64)
 	t.maxPerSecond = int(d.number(MaxMoveRate))
 	t.failure = Code(d.text())
 	t.startedAt = d.time()
-	if t.status == 0 || t.startedAt > now {
+	if t.status == 0 || t.startedAt > now || t.limit > 0 && t.moved > t.limit {
 		d.fail("move task that cannot be")
 	}
 	if t.status.active() {

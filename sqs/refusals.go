@@ -96,6 +96,30 @@ func noResource(parameter string) *Error {
 	}
 }
 
+// The refusals of RedriveMessage, in words of our own.
+
+func notThere() *Error {
+	return &Error{Code: ResourceNotFoundException, Message: "The message is not in the queue any more."}
+}
+
+func notVisible(state string) *Error {
+	return Invalidf("The message is %s: only a visible one can be moved.", state)
+}
+
+func farBehind() *Error {
+	return Invalidf("Many messages that were never received lie before this one. Some are out of the way now: try again.")
+}
+
+func noWayBack(reason Code) *Error {
+	switch reason {
+	case CouldNotDetermineMessageSource:
+		return Invalidf("The message did not come here as a dead letter of another queue: name a destination.")
+	case QueueDoesNotExist:
+		return Invalidf("The queue that the message came from does not exist any more: name a destination.")
+	}
+	return damagedQueue()
+}
+
 // NoSuchTask is the answer to the handle of a move task that is not known (AWS
 // recording test_cancel_with_invalid_task_id_in_task_handle).
 func NoSuchTask() *Error {

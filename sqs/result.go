@@ -63,6 +63,12 @@ type (
 	// BatchResult has one outcome for each entry of a DeleteMessageBatch or
 	// ChangeMessageVisibilityBatch, in their order; nil is success.
 	BatchResult struct{ Errors []*Error }
+	// RedriveMessageResult tells what became of the message.
+	RedriveMessageResult struct {
+		To        QueueKey
+		Sequence  uint64    // of the new message there
+		MessageID MessageID // of the new message
+	}
 	// CancelMessageMoveTaskResult tells how many messages the task has moved
 	// until then.
 	CancelMessageMoveTaskResult struct{ Moved uint64 }
@@ -81,7 +87,7 @@ type MoveTask struct {
 	Status        MoveTaskStatus
 	Destination   *QueueKey // as in StartMessageMoveTask
 	MaxPerSecond  int       // as in StartMessageMoveTask
-	ToMove        uint64    // messages visible in the source when the task started
+	ToMove        uint64    // messages visible in the source when the task started, at most its Limit
 	Moved         uint64
 	FailureReason Code // of TaskFailed only
 	StartedAt     Time
@@ -109,6 +115,7 @@ func (ListDeadLetterSourceQueuesResult) sqsResult() {}
 func (SendMessageBatchResult) sqsResult()           {}
 func (ReceiveMessageResult) sqsResult()             {}
 func (BatchResult) sqsResult()                      {}
+func (RedriveMessageResult) sqsResult()             {}
 func (CancelMessageMoveTaskResult) sqsResult()      {}
 func (ListMessageMoveTasksResult) sqsResult()       {}
 func (ReplacePolicyResult) sqsResult()              {}

@@ -69,6 +69,8 @@ func (s *State) Apply(at Moment, c Command) (Result, []Event, *Error) {
 		return s.changeMessageVisibilityBatch(at, c)
 	case StartMessageMoveTask:
 		return s.startMessageMoveTask(at, c)
+	case RedriveMessage:
+		return s.redriveMessage(at, c)
 	case CancelMessageMoveTask:
 		return s.cancelMessageMoveTask(c)
 	case ListMessageMoveTasks:

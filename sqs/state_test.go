@@ -188,14 +188,14 @@ func (s *script) command(t *testing.T, d *datadriven.TestData) sqs.Command {
 		d.MaybeScanArgs(t, "old", &c.Old)
 		d.MaybeScanArgs(t, "new", &c.New)
 		return c
-	case "start", "cancel", "tasks":
+	case "start", "redrive", "cancel", "tasks":
 		return taskCommand(t, d, q)
 	}
 	return s.messageCommand(t, d, q)
 }
 
-// taskCommand is a command about move tasks: start SOURCE task=T [to=QUEUE] [rate=N],
-// cancel SOURCE task=T, tasks SOURCE [limit=N].
+// taskCommand is a command about move tasks: start SOURCE task=T [to=QUEUE] [rate=N] [limit=N],
+// redrive SOURCE task=T seq=N body=N [to=QUEUE], cancel SOURCE task=T, tasks SOURCE [limit=N].
 func taskCommand(t *testing.T, d *datadriven.TestData, q sqs.QueueKey) sqs.Command {
 	t.Helper()
 	if d.Cmd == "tasks" {
@@ -208,13 +208,21 @@ func taskCommand(t *testing.T, d *datadriven.TestData, q sqs.QueueKey) sqs.Comma
 	if d.Cmd == "cancel" {
 		return sqs.CancelMessageMoveTask{Source: q, Task: taskID(id)}
 	}
-	c := sqs.StartMessageMoveTask{Source: q, Task: taskID(id)}
-	d.MaybeScanArgs(t, "rate", &c.MaxPerSecond)
+	var destination *sqs.QueueKey
 	if to := ""; d.HasArg("to") {
 		d.ScanArgs(t, "to", &to)
-		destination := key(to)
-		c.Destination = &destination
+		named := key(to)
+		destination = &named
 	}
+	if d.Cmd == "redrive" {
+		c := sqs.RedriveMessage{Source: q, Task: taskID(id), Destination: destination}
+		d.ScanArgs(t, "seq", &c.Sequence)
+		d.ScanArgs(t, "body", &c.Body)
+		return c
+	}
+	c := sqs.StartMessageMoveTask{Source: q, Task: taskID(id), Destination: destination}
+	d.MaybeScanArgs(t, "rate", &c.MaxPerSecond)
+	d.MaybeScanArgs(t, "limit", &c.Limit)
 	return c
 }
 
@@ -323,6 +331,8 @@ func (s *script) answer(t *testing.T, c sqs.Command, result sqs.Result, err *sqs
 		fmt.Fprintf(&b, "more=%t\n", r.More)
 	case sqs.CancelMessageMoveTaskResult:
 		fmt.Fprintf(&b, "moved %d\n", r.Moved)
+	case sqs.RedriveMessageResult:
+		fmt.Fprintf(&b, "now %s/%d id=%x\n", r.To.Name, r.Sequence, r.MessageID[:4])
 	case sqs.ListMessageMoveTasksResult:
 		showTasks(&b, r)
 	case sqs.ReplacePolicyResult:

@@ -22,13 +22,16 @@ func adminURL(address string) string {
 }
 
 // callAdmin does one request on an admin port and decodes the JSON answer into
-// answer, unless that is nil. A refusal becomes an error with the server's text.
+// answer, unless that is nil. The body of a POST is JSON. A refusal becomes an error with the server's text.
 func callAdmin(ctx context.Context, method, url string, body io.Reader, timeout time.Duration, answer any) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, method, url, body)
 	if err != nil {
 		return fmt.Errorf("address %s: %w", url, err)
+	}
+	if method == http.MethodPost {
+		request.Header.Set("Content-Type", "application/json")
 	}
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {

@@ -23,7 +23,7 @@ type grammar struct {
 	Serve    serveCommand    `cmd:"" help:"Run a node."`
 	Settings settingsCommand `cmd:"" help:"Read or change the settings that all nodes of a cluster share."`
 	Status   statusCommand   `cmd:"" help:"Show how a node is, or several side by side."`
-	Queue    queueCommand    `cmd:"" help:"Look into queues, and empty them."`
+	Queue    queueCommand    `cmd:"" help:"Look into queues, empty them, redrive dead letters."`
 	WAL      walCommand      `cmd:"" name:"wal" help:"Check or print what a data folder holds."`
 	Bench    benchCommand    `cmd:"" help:"Measure how fast a node is."`
 	Echo     echoCommand     `cmd:"" name:"bench-echo" hidden:"" help:"The echo server that bench measures against."`

@@ -14,7 +14,7 @@ import (
 	"holdfast.internal/httpapi/admin"
 )
 
-// queueTimeout is how long a look into queues may take, and a purge, which may
+// queueTimeout is how long a look into queues may take, and a change, which may
 // have to wait for a leader.
 const queueTimeout = 30 * time.Second
 
@@ -25,6 +25,8 @@ type queueCommand struct {
 	Purge queuePurge `cmd:"" help:"Delete all messages of a queue."`
 	Trace queueTrace `cmd:"" help:"Tell what happened to a message, from the log and the state."`
 	Tail  queueTail  `cmd:"" help:"Print what happens to the messages of a queue from now on."`
+
+	Redrive queueRedrive `cmd:"" help:"Move dead letters back to where they came from, or elsewhere."`
 }
 
 // oneQueue is embedded in commands about one queue of a running node.

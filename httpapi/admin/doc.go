@@ -4,5 +4,5 @@
 //
 // The face: New gives the http.Handler, Metrics takes what the API port
 // observes. The package reads a node through the interface Node and decides
-// nothing; PUT /settings/{name} proposes a command as any client would.
+// nothing; what changes something proposes commands as any client would.
 package admin

@@ -118,11 +118,16 @@ func (s *server) getMessages(w http.ResponseWriter, r *http.Request) {
 
 // refuseAnswer gives an answer of the state that is an error.
 func (s *server) refuseAnswer(w http.ResponseWriter, err error) {
-	if e, ok := errors.AsType[*sqs.Error](err); ok && e.Code == sqs.QueueDoesNotExist {
-		s.refuse(w, http.StatusNotFound, noSuchQueue)
-		return
+	status, text := http.StatusConflict, err.Error()
+	if e, ok := errors.AsType[*sqs.Error](err); ok {
+		switch e.Code {
+		case sqs.QueueDoesNotExist:
+			status, text = http.StatusNotFound, noSuchQueue
+		case sqs.ResourceNotFoundException:
+			status, text = http.StatusNotFound, e.Message
+		}
 	}
-	s.refuse(w, http.StatusConflict, err.Error())
+	s.refuse(w, status, text)
 }
 
 func newMessage(key sqs.QueueKey, m cluster.PeekedMessage) Message {

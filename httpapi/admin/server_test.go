@@ -31,8 +31,10 @@ type fakeNode struct {
 	page      cluster.PeekPage
 	peeked    string // the arguments of Peek
 	trace     raftfsm.Trace
-	refusal   error // of Do's outcome
-	condition error // of Do
+	refusal   error       // of Do's outcome
+	condition error       // of Do
+	done      sqs.Command // the latest of Do
+	result    sqs.Result  // of it
 }
 
 func (n *fakeNode) Status() cluster.Status     { return n.status }
@@ -66,6 +68,10 @@ func (n *fakeNode) Do(_ context.Context, c raftfsm.Command, _ ...[]byte) (raftfs
 	}
 	if _, ok := c.(sqs.PurgeQueue); ok {
 		return raftfsm.Outcome{Index: 7, Err: n.refusal}, nil
+	}
+	if command, ok := c.(sqs.Command); ok {
+		n.done = command
+		return raftfsm.Outcome{Index: 7, Result: n.result, Err: n.refusal}, nil
 	}
 	set := c.(raftfsm.SetSetting)
 	return raftfsm.Outcome{Index: 7, Err: n.settings.Set(set.Name, set.Value)}, nil
