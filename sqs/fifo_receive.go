@@ -5,7 +5,8 @@ package sqs
 func (s *State) receiveFIFO(at Moment, q *queue, c ReceiveMessage) (Result, []Event, *Error) {
 	f, left := q.fifo, steps(maxSteps)
 	f.sooner = false
-	wake := f.groups.wake(at.Now, q.delayWindow())
+	window := q.delayWindow()
+	wake, open := f.groups.wake(at.Now, window), f.groups.available(at.Now, window)
 	f.dropExpired(q.cutoff(at.Now), &left)
 	f.attempts.forget(at.Now)
 	result := ReceiveMessageResult{Messages: q.repeat(at.Now, c)}
@@ -27,7 +28,8 @@ func (s *State) receiveFIFO(at Moment, q *queue, c ReceiveMessage) (Result, []Ev
 		}
 	}
 	var events []Event
-	if f.sooner || f.groups.wake(at.Now, q.delayWindow()) < wake {
+	// An expired head may have kept back a group; that does not show in the times.
+	if f.sooner || f.groups.wake(at.Now, window) < wake || f.groups.available(at.Now, window) > open {
 		events = append(events, Event{Kind: MessagesAvailable, Queue: q.key})
 	}
 	return result, s.afterDeadLetters(at.Now, q, target, moved, stranded, events), nil

@@ -5,6 +5,7 @@ import (
 	"flag"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"reflect"
 	"slices"
 	"strings"
@@ -16,12 +17,14 @@ import (
 
 var (
 	modelCommands = flag.Int("model.commands", 200_000, "commands that TestModel plays")
-	modelSeed     = flag.Uint64("model.seed", 0, "seed of the only run of TestModel; 0 for new ones")
+	modelSeed     = flag.Uint64("model.seed", 0, "seed of the only run of TestModel; 0 for many")
+	modelNew      = flag.Bool("model.new", os.Getenv("HOLDFAST_LONG") != "", "new seeds for TestModel, not always the same")
 )
 
 // TestModel plays random commands to a State and to a model that is too simple
 // to be wrong, and compares every answer. A run ends after 5,000 commands, so
-// that a failing seed is soon played again.
+// that a failing seed is soon played again. The seeds are the same each time, so
+// that a change is judged by itself; the long form looks for new ones.
 func TestModel(t *testing.T) {
 	const run = 5000
 	if *modelSeed != 0 {
@@ -29,7 +32,11 @@ func TestModel(t *testing.T) {
 		return
 	}
 	for done := 0; done < *modelCommands && !t.Failed(); done += run {
-		playModel(t, rand.Uint64(), run)
+		seed := uint64(1 + done/run)
+		if *modelNew {
+			seed = rand.Uint64()
+		}
+		playModel(t, seed, run)
 	}
 }
 

@@ -500,3 +500,68 @@ func TestSegmentsMisuse(t *testing.T) {
 	}()
 	n.Append(113, nil)
 }
+
+// An open reader holds the files of its snapshot, also for a restore that has
+// not happened yet.
+func TestOpenReaderHoldsItsFiles(t *testing.T) {
+	n := mustOpenNode(t, t.TempDir())
+	n.append(100, 100)
+	mustSnapshot(t, n)
+	first := readDir(t, n.dir)
+	list, _ := n.snapshots.List()
+	_, r, err := n.snapshots.Open(list[0].ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n.kill(between(1, 100))
+	n.append(1, 1)
+	mustSnapshot(t, n)
+	if now := readDir(t, n.dir); len(now) != len(first)+1 {
+		t.Errorf("files %v became %v, want one more", first, now)
+	}
+	if err := errors.Join(r.Close(), r.Close()); err != nil {
+		t.Fatal(err)
+	}
+	mustCheck(t, n)
+}
+
+// A snapshot that ends after the bodies were replaced must not bring its own
+// back.
+func TestGenerationChangesDuringASnapshot(t *testing.T) {
+	n := mustOpenNode(t, t.TempDir())
+	n.append(100, 100)
+	mustSnapshot(t, n)
+	n.append(30, 100)
+	n.kill(between(1, 90))
+	sink, err := n.begin()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := n.restore(); err != nil {
+		t.Fatal(err)
+	}
+	n.append(10, 50)
+	if err := errors.Join(sink.Close(), n.check()); err != nil {
+		t.Fatal(err)
+	}
+	n.index = 5
+	mustSnapshot(t, n)
+	mustCheck(t, n)
+}
+
+func TestSnapshotWithMoreBodiesThanItsStateIsRefused(t *testing.T) {
+	n := mustOpenNode(t, t.TempDir())
+	n.append(100, 100)
+	mustSnapshot(t, n)
+	list, _ := n.snapshots.List()
+	_, r, err := n.snapshots.Open(list[0].ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	own := r.(interface{ StateReader() io.ReadCloser }).StateReader()
+	if _, err := n.OpenGeneration(own, 100); !errors.Is(err, ErrCorrupt) {
+		t.Errorf("got %v, want ErrCorrupt", err)
+	}
+	mustCheck(t, n)
+}

@@ -34,7 +34,7 @@ type queueScript struct {
 // TestQueueCommand plays testdata/queue against a broker of its own.
 //
 //	create NAME [Attribute=VALUE]…   with dlq=NAME:COUNT for a RedrivePolicy
-//	send NAME BODY [delay=SECONDS] [group=G]
+//	send NAME BODY [delay=SECONDS] [group=G] [dedup=ID]
 //	receive NAME [wait=SECONDS], delete NAME BODY, release NAME BODY
 //	delete-queue NAME
 //	run                              a command line; $BODY stands for a MessageId
@@ -122,10 +122,11 @@ func (s *queueScript) send(d *datadriven.TestData, url *string, body string) str
 	if d.HasArg("delay") {
 		d.ScanArgs(s.t, "delay", &input.DelaySeconds)
 	}
-	if d.HasArg("group") {
-		group := ""
-		d.ScanArgs(s.t, "group", &group)
-		input.MessageGroupId = &group
+	for name, field := range map[string]**string{"group": &input.MessageGroupId, "dedup": &input.MessageDeduplicationId} {
+		if d.HasArg(name) {
+			*field = new(string)
+			d.ScanArgs(s.t, name, *field)
+		}
 	}
 	sent, err := s.SQS.SendMessage(s.t.Context(), input)
 	if err == nil {

@@ -76,32 +76,54 @@ func traceFolder(ctx context.Context, dir string, id sqs.MessageID) (admin.Trace
 	return trace, errors.Join(err, lock.Close())
 }
 
-func traceLocked(ctx context.Context, dir string, id sqs.MessageID) (admin.Trace, error) {
-	now, err := restoreNewest(filepath.Join(dir, wal.SnapshotDir))
+// traceLocked traces in a folder of which the caller has the lock.
+func traceLocked(ctx context.Context, dir string, id sqs.MessageID) (trace admin.Trace, err error) {
+	segments, err := wal.OpenSegments(filepath.Join(dir, wal.SegmentDir), wal.SegmentOptions{})
 	if err != nil {
-		return admin.Trace{}, err
+		return trace, err
+	}
+	defer func() { err = errors.Join(err, segments.Close()) }()
+	snapshots, err := wal.OpenSnapshots(filepath.Join(dir, wal.SnapshotDir), wal.SnapshotOptions{Segments: segments})
+	if err != nil {
+		return trace, err
 	}
 	scan := func(from, to uint64, visit func(*raft.Log) error) error {
 		return wal.Scan(filepath.Join(dir, wal.LogDir), from, to, visit)
 	}
+	now := raftfsm.New(segments, nil)
+	if err := restore(now, snapshots, newest); err != nil {
+		return trace, err
+	}
 	var last uint64
-	err = scan(0, 0, func(entry *raft.Log) error {
+	err = scan(now.AppliedIndex()+1, 0, func(entry *raft.Log) error {
 		last = entry.Index
 		replay(now, entry)
 		return ctx.Err()
 	})
 	if err != nil {
-		return admin.Trace{}, err
+		return trace, err
 	}
-	trace, err := raftfsm.TraceMessage(ctx, id, raftfsm.TraceSources{
+	traced, err := raftfsm.TraceMessage(ctx, id, raftfsm.TraceSources{
 		View: now.View,
 		Replay: func(first uint64) (*raftfsm.Machine, error) {
-			return restoreOldest(filepath.Join(dir, wal.SnapshotDir), first)
+			shadow := raftfsm.NewShadow()
+			return shadow, restore(shadow, snapshots, func(list []*raft.SnapshotMeta) string { return oldestFor(list, first) })
 		},
 		Scan: scan,
-		Last: last,
+		Last: max(last, now.AppliedIndex()),
 	})
-	return admin.NewTrace(trace), err
+	return admin.NewTrace(traced), err
+}
+
+// oldestFor names the oldest of the snapshots from which a log that begins with
+// first goes on; none when the log begins with entry 1.
+func oldestFor(list []*raft.SnapshotMeta, first uint64) (id string) {
+	for _, snapshot := range list { // newest first
+		if first > 1 && snapshot.Index+1 >= first {
+			id = snapshot.ID
+		}
+	}
+	return id
 }
 
 func writeTrace(w io.Writer, trace *admin.Trace) error {

@@ -81,36 +81,25 @@ func replayFrom(dir string) (*raftfsm.Machine, error) {
 	return machine, errors.Join(err, lock.Close())
 }
 
+// restoreNewest returns a shadow of the newest snapshot: results are shown
+// without the contents of messages.
 func restoreNewest(dir string) (*raftfsm.Machine, error) {
 	machine := raftfsm.NewShadow()
-	return machine, restore(machine, dir, func(list []*raft.SnapshotMeta) string { return list[0].ID })
-}
-
-// restoreOldest returns a shadow of the oldest state from which a log that
-// begins with first goes on.
-func restoreOldest(dir string, first uint64) (*raftfsm.Machine, error) {
-	machine := raftfsm.NewShadow()
-	return machine, restore(machine, dir, func(list []*raft.SnapshotMeta) string {
-		oldest := ""
-		for _, snapshot := range list {
-			if first > 1 && snapshot.Index+1 >= first {
-				oldest = snapshot.ID
-			}
-		}
-		return oldest
-	})
-}
-
-// restore puts a snapshot into the machine: the one that pick names, out of a
-// list with the newest first, or none.
-func restore(machine *raftfsm.Machine, dir string, pick func([]*raft.SnapshotMeta) string) error {
 	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
-		return nil
+		return machine, nil
 	}
 	snapshots, err := wal.OpenSnapshots(dir, wal.SnapshotOptions{})
 	if err != nil {
-		return err
+		return nil, err
 	}
+	return machine, restore(machine, snapshots, newest)
+}
+
+func newest(list []*raft.SnapshotMeta) (id string) { return list[0].ID }
+
+// restore puts a snapshot into the machine: the one that pick names, out of a
+// list with the newest first, or none.
+func restore(machine *raftfsm.Machine, snapshots *wal.Snapshots, pick func([]*raft.SnapshotMeta) string) error {
 	list, err := snapshots.List()
 	if err != nil || len(list) == 0 {
 		return err

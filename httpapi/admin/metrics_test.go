@@ -83,6 +83,34 @@ func TestMetricsCapQueues(t *testing.T) {
 	}
 }
 
+// No number of a queue is left out of the sums.
+func TestMetricsSumAll(t *testing.T) {
+	node := newNode()
+	node.metrics.EmptyReceives = map[sqs.QueueKey]uint64{}
+	for _, name := range []string{"a", "b"} {
+		q := sqs.QueueCensus{
+			Queue: sqs.QueueKey{Account: "000000000000", Name: name}, Visible: 1, InFlight: 1, Delayed: 1, GroupsInFlight: 1, OldestSentAt: 1,
+			NoisyGroups: 1, Quiet: sqs.QuietCensus{Visible: 1, InFlight: 1, Delayed: 1, OldestSentAt: 1},
+			Counters: sqs.Counters{Sent: 1, SentBytes: 1, Received: 1, Deleted: 1, Moved: 1, Stranded: 1, Deduplicated: 1},
+		}
+		node.queues = append(node.queues, q)
+		node.metrics.EmptyReceives[q.Queue] = 1
+	}
+	sums := 0
+	for line := range strings.Lines(holdfastLines(call(t, newHandler(node, 0), http.MethodGet, "/metrics", "", http.StatusOK))) {
+		name, value, ok := strings.Cut(line, `{account="",queue="~other"} `)
+		if !ok || strings.Contains(name, "_age_") {
+			continue
+		}
+		if sums++; value != "2\n" {
+			t.Errorf("%s: got %s, want 2", name, value)
+		}
+	}
+	if sums != 17 {
+		t.Errorf("got %d sums, want 17", sums)
+	}
+}
+
 // A client that invents actions cannot make the process grow.
 func TestMetricsCapRequests(t *testing.T) {
 	metrics := admin.NewMetrics()
