@@ -104,6 +104,15 @@ func freeSpace(dir string) (int64, error) {
 	return int64(s.Bavail) * s.Bsize, nil
 }
 
+// diskSize is how large dir's disk is, in bytes.
+func diskSize(dir string) (int64, error) {
+	var s unix.Statfs_t
+	if err := unix.Statfs(dir, &s); err != nil {
+		return 0, err
+	}
+	return int64(s.Blocks) * s.Bsize, nil
+}
+
 // liveHeap is what the last garbage collection found alive, in bytes.
 func liveHeap() int64 {
 	sample := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}

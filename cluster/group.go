@@ -24,9 +24,10 @@ const (
 	// again.
 	retryEvery = 20 * time.Millisecond
 
-	// trailingEntries stay in raft's view of the log behind a snapshot. The log
-	// itself keeps more, by bytes.
-	trailingEntries = 1024
+	// trailingEntries stay in raft's view of the log behind a snapshot: as few as
+	// possible, since an entry may have megabytes. The log itself keeps more, by
+	// bytes, and raft finds it there.
+	trailingEntries = 1
 )
 
 // group is one raft group of this node, with all that proposing to it needs.

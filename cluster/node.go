@@ -108,7 +108,7 @@ func (n *Node) open(dog *watchdog) error {
 		dir: c.DataDir, memory: c.Memory, reserve: c.DiskReserve,
 		admission: group.admission, machine: n.machine, log: c.Logger,
 	}
-	n.snapshotter = newSnapshotter(c, group, n.stores)
+	n.snapshotter = newSnapshotter(c, group, n.stores, n.gauges)
 	dog.busy = n.stores.busy
 	dog.tick = func() { n.clock.now() }
 	return nil

@@ -27,6 +27,10 @@ const (
 	// before a snapshot is due, which gives their place on disk back.
 	snapshotFreedBytes = 1 << 30
 
+	// snapshotScarceBytes is the same of both, and of the log, while the disk is
+	// below its reserve: what consumers have let go is given back soon.
+	snapshotScarceBytes = 1 << 20
+
 	// snapshotPause is kept after a snapshot, in multiples of its duration, so
 	// that a large state is not written all the time.
 	snapshotPause = 4
@@ -48,11 +52,13 @@ type snapshotter struct {
 	written func() uint64 // bytes written to the log so far
 	pending func() int64  // bytes of bodies in no snapshot
 	live    func() liveBodies
+	disk    func() (free int64, low bool)
 	elapsed func() time.Duration
 	entries uint64 // test knob: due after so many entries; 0: off
 	log     *slog.Logger
 
 	last     snapshotMark
+	peak     uint64 // most live messages that were seen since
 	failedAt time.Duration
 	failed   bool
 	taken    atomic.Uint64
@@ -87,7 +93,7 @@ func countLive(machine *raftfsm.Machine, segments wal.SegmentStats, now sqs.Time
 
 // newSnapshotter begins where the newest snapshot stands: what was written to
 // the log since counts, or a node that is killed often would never take one.
-func newSnapshotter(c Config, g *group, s *stores) *snapshotter {
+func newSnapshotter(c Config, g *group, s *stores, disk *gauges) *snapshotter {
 	first, _ := s.log.FirstIndex() // an error here is one of the log, which raises it
 	last, newest := g.raft.LastIndex(), snapshotIndex(g.raft)
 	replayed := uint64(0)
@@ -96,7 +102,11 @@ func newSnapshotter(c Config, g *group, s *stores) *snapshotter {
 	}
 	live := func() liveBodies { return countLive(g.machine, s.segments(), g.clock.now()) }
 	return &snapshotter{
-		live:    live,
+		live: live,
+		disk: func() (int64, bool) {
+			r := disk.read()
+			return r.free, r.lowDisk
+		},
 		take:    func() error { return g.raft.Snapshot().Error() },
 		applied: g.machine.AppliedIndex,
 		written: func() uint64 { return replayed + g.coalescer.bytes.Load() },
@@ -142,7 +152,21 @@ func (s *snapshotter) due() bool {
 	case s.freed() >= snapshotFreedBytes:
 		return true
 	}
-	return s.written()-s.last.written >= snapshotLogBytes && now-s.last.at >= snapshotPause*s.last.duration
+	if now-s.last.at < snapshotPause*s.last.duration {
+		return false
+	}
+	written := s.written() - s.last.written
+	return written >= snapshotLogBytes || max(written, s.freed()) >= snapshotScarceBytes && s.gains()
+}
+
+// gains reports whether the disk is below its reserve and a snapshot gives more
+// of it back than it takes: at least half of the messages are gone, so that it
+// writes no more than half of the bodies that are in no snapshot.
+func (s *snapshotter) gains() bool {
+	live := s.live().messages
+	s.peak = max(s.peak, live)
+	free, low := s.disk()
+	return low && live <= s.peak/2 && free >= s.pending()/2
 }
 
 // freed is about how many bytes of bodies fewer are live than at the last
@@ -176,5 +200,5 @@ func (s *snapshotter) snapshot(ctx context.Context) {
 	}
 	s.failed = false
 	mark.at, mark.duration = now, now-began
-	s.last = mark
+	s.last, s.peak = mark, 0
 }

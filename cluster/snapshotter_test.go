@@ -19,6 +19,8 @@ func TestSnapshotTriggers(t *testing.T) {
 		gone    uint64 // messages
 		after   time.Duration
 		entries uint64
+		peak    uint64 // of live messages
+		free    int64  // of a disk below its reserve; 0: there is enough
 		want    bool
 	}{
 		{name: "little was written", applied: 200, written: 1_000 + 10<<20, after: time.Minute},
@@ -29,6 +31,10 @@ func TestSnapshotTriggers(t *testing.T) {
 		{name: "ten minutes without changes", applied: 100, written: 1_000, after: time.Hour},
 		{name: "a GiB of bodies is gone", applied: 101, written: 1_100, gone: 1 << 20, after: time.Second, want: true},
 		{name: "less is gone", applied: 101, written: 1_100, gone: 1<<20 - 1, after: time.Minute},
+		{name: "half is gone", applied: 101, written: 1_100, gone: 1 << 19, peak: 3 << 20, after: 8 * time.Second},
+		{name: "half is gone and the disk is low", applied: 101, written: 1_100, gone: 1 << 19, peak: 3 << 20, pending: 8, free: 4, after: 8 * time.Second, want: true},
+		{name: "half is gone and there is no room", applied: 101, written: 1_100, gone: 1 << 19, peak: 3 << 20, pending: 8, free: 3, after: 8 * time.Second},
+		{name: "less is gone and the disk is low", applied: 101, written: 1_000 + 1<<20, gone: 1 << 19, peak: 3<<20 - 1, free: 4, after: 8 * time.Second},
 		{name: "entries", applied: 110, written: 1_000, after: time.Second, entries: 10, want: true},
 		{name: "fewer entries", applied: 109, written: 1_000, after: time.Second, entries: 10},
 	} {
@@ -38,6 +44,8 @@ func TestSnapshotTriggers(t *testing.T) {
 				written: func() uint64 { return test.written },
 				pending: func() int64 { return test.pending },
 				live:    func() liveBodies { return liveBodies{messages: last.messages - test.gone, size: 1024} },
+				disk:    func() (int64, bool) { return test.free, test.free > 0 },
+				peak:    test.peak,
 				elapsed: func() time.Duration { return last.at + test.after },
 				entries: test.entries, last: last,
 			}
@@ -56,6 +64,7 @@ func TestSnapshotThatFailsIsTriedAgainLater(t *testing.T) {
 		written: func() uint64 { return 0 },
 		pending: func() int64 { return 0 },
 		live:    func() liveBodies { return liveBodies{} },
+		disk:    func() (int64, bool) { return 0, false },
 		elapsed: func() time.Duration { return now },
 		entries: 1, log: slog.New(slog.DiscardHandler),
 	}

@@ -64,8 +64,12 @@ func openStores(c Config, fsyncs *histogram, fatal func(error)) (_ *stores, _ id
 			return nil, id, err
 		}
 	}
+	size, err := diskSize(c.DataDir)
+	if err != nil {
+		return nil, id, fmt.Errorf("ask for size of disk: %w", err)
+	}
 	log, err := wal.OpenLog(filepath.Join(c.DataDir, logDir), wal.LogOptions{
-		Fatal: fatal, Observe: fsyncs.observe, Logger: c.Logger,
+		RetainBytes: int(min(wal.DefaultRetainBytes, size/10)), Fatal: fatal, Observe: fsyncs.observe, Logger: c.Logger,
 	})
 	if err != nil {
 		return nil, id, fmt.Errorf("open log: %w", err)

@@ -123,6 +123,33 @@ func TestLowDiskRefusesGrowthOnly(t *testing.T) {
 	awaitSend(t, client, q, func(o history.Operation) bool { return o.Outcome == history.OK })
 }
 
+// A node that its own messages have filled comes back when consumers empty the
+// queues, and nobody has to make room for it.
+func TestFullDiskHealsWhenQueuesAreEmptied(t *testing.T) {
+	disk, node := startOnDisk(t)
+	client := newClient(t, node)
+	q := createQueue(t, client, "q", "300")
+	if err := disk.Fill(76 << 20); err != nil {
+		t.Fatal(err)
+	}
+	body := history.Body(history.Name{Run: "h", Process: client.Process}, 200_000)
+	sent := 0
+	for client.Send(t.Context(), q, body, history.QueueDefault).Outcome == history.OK {
+		sent++
+	}
+	if sent < 20 {
+		t.Fatalf("the disk was full after %d messages", sent)
+	}
+	for left := sent; left > 0; left-- {
+		m := succeed(t, client.Receive(t.Context(), q, 1, history.QueueDefault, 0)).Messages
+		if len(m) != 1 {
+			t.Fatalf("received %d messages, want 1", len(m))
+		}
+		succeed(t, client.Delete(t.Context(), q, m[0].Handle))
+	}
+	awaitSend(t, client, q, func(o history.Operation) bool { return o.Outcome == history.OK })
+}
+
 // awaitSend sends until an answer is as wanted, which it must be soon.
 func awaitSend(t *testing.T, c *workload.Client, q workload.Queue, wanted func(history.Operation) bool) history.Operation {
 	t.Helper()

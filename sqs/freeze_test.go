@@ -215,7 +215,8 @@ func useThawed(t *testing.T, s *sqs.State) {
 		s.Available(q, due, 10)
 		s.NextAvailable(q, due)
 		for _, c := range []sqs.Command{
-			sqs.GetQueueAttributes{Queue: q}, sqs.ListMessageMoveTasks{Source: q, Limit: 10},
+			sqs.GetQueueAttributes{Queue: q},
+			sqs.ListMessageMoveTasks{Source: q, Limit: 10},
 			sqs.ReceiveMessage{Queue: q, MaxMessages: 10, VisibilityTimeout: time.Duration(i) * time.Minute},
 			sqs.SendMessageBatch{Queue: q, Entries: make([]sqs.SendEntry, 2)},
 			sqs.ChangeMessageVisibilityBatch{Queue: q, Entries: []sqs.VisibilityEntry{
