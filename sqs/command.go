@@ -161,7 +161,7 @@ type (
 		Source      QueueKey
 		Sequence    uint64    // of the message in the queue
 		Body        uint64    // number of its content; tells it from one of a queue made anew
-		Task        TaskID    // what the new id is derived from, as of a task
+		Task        TaskID    // what the new id is derived from, as of a task; not zero
 		Destination *QueueKey // as in StartMessageMoveTask
 	}
 	// CancelMessageMoveTask ends a task. What it has moved stays moved.

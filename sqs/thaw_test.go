@@ -51,6 +51,9 @@ func TestThawRefuses(t *testing.T) {
 		{"a rate out of range", func(_ *State, q *queue, _ *messages) {
 			q.tasks = &moveTasks{{status: TaskFailed, maxPerSecond: MaxMoveRate + 1}}
 		}},
+		{"more moves than the limit", func(_ *State, q *queue, _ *messages) {
+			q.tasks = &moveTasks{{status: TaskRunning, limit: 1, moved: 2}}
+		}},
 		{"more moves due than one second's worth", func(_ *State, q *queue, _ *messages) {
 			q.tasks = &moveTasks{{status: TaskRunning, maxPerSecond: 10, pace: pace{rate: 10, earned: 10_001}}}
 		}},
