@@ -23,22 +23,25 @@ const (
 
 type queueRedrive struct {
 	oneQueue
-	To        string `placeholder:"ARN" help:"Queue that the messages go to (each one's own source)."`
-	Rate      int    `placeholder:"N" help:"Messages a second, 1 to 500 (as fast as the node can)."`
-	Limit     uint64 `xor:"messages" placeholder:"N" help:"At most so many messages (all)."`
-	MessageID string `name:"message-id" xor:"messages" placeholder:"ID" help:"This message only, at once."`
+	To        string  `placeholder:"ARN" help:"Queue that the messages go to (each one's own source)."`
+	Rate      *int    `placeholder:"N" help:"Messages a second, 1 to 500 (as fast as the node can)."`
+	Limit     *uint64 `xor:"messages" placeholder:"N" help:"At most so many messages (all)."`
+	MessageID string  `name:"message-id" xor:"messages" placeholder:"ID" help:"This message only, at once."`
 }
 
-// Validate is called by kong when all flags have their values.
+// Validate is called by kong when all flags have their values. A zero is
+// refused, since the node takes one for "as fast as it can" and for "all".
 func (c *queueRedrive) Validate() error {
 	switch _, ok := admin.ParseMessageID(c.MessageID); {
-	case c.Rate < 0 || c.Rate > sqs.MaxMoveRate:
-		return fmt.Errorf("--rate %d: want 1 to %d", c.Rate, sqs.MaxMoveRate)
+	case c.Rate != nil && (*c.Rate < 1 || *c.Rate > sqs.MaxMoveRate):
+		return fmt.Errorf("--rate %d: want 1 to %d", *c.Rate, sqs.MaxMoveRate)
+	case c.Limit != nil && *c.Limit == 0:
+		return errors.New("--limit 0: want 1 or more")
 	case c.MessageID == "":
 		return nil
 	case !ok:
 		return fmt.Errorf("--message-id %q: want one such as 5fea7756-0ea4-451a-a703-a558b933e274", c.MessageID)
-	case c.Rate != 0:
+	case c.Rate != nil:
 		return errors.New("--rate is of no use to a single message")
 	}
 	return nil
@@ -51,7 +54,14 @@ func (c *queueRedrive) Run(out *console) error {
 		return err
 	}
 	target += "/redrive"
-	body, err := json.Marshal(admin.Redrive{To: c.To, Rate: c.Rate, Limit: c.Limit, MessageID: c.MessageID})
+	wanted := admin.Redrive{To: c.To, MessageID: c.MessageID}
+	if c.Rate != nil {
+		wanted.Rate = *c.Rate
+	}
+	if c.Limit != nil {
+		wanted.Limit = *c.Limit
+	}
+	body, err := json.Marshal(wanted)
 	if err != nil {
 		return fmt.Errorf("encode request: %w", err)
 	}

@@ -26,7 +26,7 @@ const traceTimeout = 10 * time.Minute
 type queueTrace struct {
 	oneNode
 	jsonFlag
-	Data      string `placeholder:"DIR" help:"Read the data folder of a stopped node instead of asking a running one."`
+	Data      string `env:"HOLDFAST_TRACE_DATA" placeholder:"DIR" help:"Read the data folder of a stopped node instead of asking a running one."`
 	MessageID string `arg:"" name:"message-id" help:"MessageId, as SendMessage answered it."`
 }
 
