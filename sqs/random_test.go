@@ -16,7 +16,7 @@ import (
 )
 
 var (
-	modelCommands = flag.Int("model.commands", 200_000, "commands that TestModel plays")
+	modelCommands = flag.Int("model.commands", defaultModelCommands, "commands that TestModel plays")
 	modelSeed     = flag.Uint64("model.seed", 0, "seed of the only run of TestModel; 0 for many")
 	modelNew      = flag.Bool("model.new", os.Getenv("HOLDFAST_LONG") != "", "new seeds for TestModel, not always the same")
 )
