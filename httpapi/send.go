@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"fmt"
 	"strconv"
-	"strings"
 	"time"
 
 	"holdfast.internal/httpapi/wire"
@@ -231,19 +230,11 @@ func sendMessage(r *request) error {
 		return err
 	}
 	if refused := sent.Entries[0].Err; refused != nil {
-		return &sqs.Error{Code: refused.Code, Message: strings.Replace(refused.Message, entryTooLong, messageTooLong, 1)}
+		return sqs.AsSendMessage(refused)
 	}
 	r.writeSent(&m, sent.Entries[0])
 	return nil
 }
-
-// AWS begins the same complaint in two ways, for an entry of a batch and for a
-// single message (AWS recordings test_send_batch_message_size,
-// test_send_oversized_message).
-const (
-	entryTooLong   = "One or more parameters cannot be validated."
-	messageTooLong = "One or more parameters are invalid."
-)
 
 // tooLong answers a message larger than any queue takes, with the limit of
 // this one.
@@ -252,13 +243,16 @@ func (r *request) tooLong(queue sqs.QueueKey) error {
 	if err != nil {
 		return err
 	}
-	limit := fmt.Sprint(sqs.MaxMessageSize)
+	limit := sqs.MaxMessageSize
 	for _, a := range found.Attributes {
-		if a.Name == sqs.MaximumMessageSize {
-			limit = a.Value
+		if a.Name != sqs.MaximumMessageSize {
+			continue
+		}
+		if limit, err = strconv.Atoi(a.Value); err != nil {
+			return fmt.Errorf("read %s of queue %s: %w", a.Name, queue.Name, err)
 		}
 	}
-	return sqs.Invalidf("%s Reason: Message must be shorter than %s bytes.", messageTooLong, limit)
+	return sqs.MessageTooLong(limit)
 }
 
 // writeSent answers for one message that was sent. The digests are those of
