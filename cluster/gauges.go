@@ -60,7 +60,7 @@ func (g *gauges) look() {
 	r := reading{heap: liveHeap()}
 	r.fullHeap = r.heap > g.memory
 	if g.dir != "" {
-		free, err := freeSpace(g.dir)
+		_, free, err := diskSpace(g.dir)
 		r.free, r.broken = free, err != nil
 		r.lowDisk = r.broken || free < g.reserve
 	}
@@ -95,22 +95,14 @@ func (g *gauges) read() reading {
 	return g.latest
 }
 
-// freeSpace is the number of bytes that may still be written to dir's disk.
-func freeSpace(dir string) (int64, error) {
+// diskSpace is how large dir's disk is, and how much may still be written to it,
+// in bytes.
+func diskSpace(dir string) (size, free int64, err error) {
 	var s unix.Statfs_t
 	if err := unix.Statfs(dir, &s); err != nil {
-		return 0, err
+		return 0, 0, err
 	}
-	return int64(s.Bavail) * s.Bsize, nil
-}
-
-// diskSize is how large dir's disk is, in bytes.
-func diskSize(dir string) (int64, error) {
-	var s unix.Statfs_t
-	if err := unix.Statfs(dir, &s); err != nil {
-		return 0, err
-	}
-	return int64(s.Blocks) * s.Bsize, nil
+	return int64(s.Blocks) * s.Bsize, int64(s.Bavail) * s.Bsize, nil
 }
 
 // liveHeap is what the last garbage collection found alive, in bytes.

@@ -64,7 +64,7 @@ func openStores(c Config, fsyncs *histogram, fatal func(error)) (_ *stores, _ id
 			return nil, id, err
 		}
 	}
-	size, err := diskSize(c.DataDir)
+	size, _, err := diskSpace(c.DataDir)
 	if err != nil {
 		return nil, id, fmt.Errorf("ask for size of disk: %w", err)
 	}
