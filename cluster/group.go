@@ -198,7 +198,7 @@ func (g *group) takeOver(ctx context.Context) error {
 	}
 	var applied sqs.Time
 	g.machine.View(func(v raftfsm.View) { applied = v.Now() })
-	g.clock.start(applied)
+	g.clock.lead(applied, g.raft.Load().CurrentTerm())
 	g.proposing.Store(true)
 	if err := g.form(ctx, g.seed()); err != nil {
 		return fmt.Errorf("form cluster: %w", err)

@@ -30,7 +30,7 @@ func (n *Node) openPort(id identity) {
 		Name: c.NodeName, Advertise: n.members.self.Address, ClusterID: n.formation.clusterID,
 		TLS: c.PeerTLS, Logger: c.Logger, Dial: c.peerDial,
 	})
-	n.pings = &pings{members: n.members, call: n.call, elapsed: c.Elapsed, now: n.clock.now, heard: n.heard, log: c.Logger}
+	n.pings = &pings{members: n.members, call: n.call, elapsed: c.Elapsed, heard: n.heard, log: c.Logger}
 	n.port.Handle(peer.MethodFormation, n.formation.answer)
 	n.port.Handle(peer.MethodPing, n.pong)
 }
@@ -64,13 +64,10 @@ func (n *Node) pong(context.Context, string, []byte) []byte {
 		Name: n.config.NodeName, RaftID: string(n.group.id), ClusterID: n.clusterID(), Version: n.config.Version,
 		Term: status.Term, Leader: status.Leader, Leads: n.group.leading.Load(),
 		Commit: status.Commit, Applied: status.Applied, Last: status.Last,
-		Wall: n.config.Now().UnixNano(), FreeDisk: r.free, LowDisk: r.lowDisk,
-		Draining: n.draining.Load(), Digests: status.Digests,
+		FreeDisk: r.free, LowDisk: r.lowDisk, Draining: n.draining.Load(),
+		Clock: n.clock.reading(), Digests: status.Digests,
 	}
 	p.Ready, _ = n.Ready()
-	if p.Leads {
-		p.Estimate = n.clock.now()
-	}
 	answer, err := json.Marshal(p)
 	if err != nil {
 		panic("cluster: encode pong: " + err.Error()) // numbers and strings
@@ -80,6 +77,7 @@ func (n *Node) pong(context.Context, string, []byte) []byte {
 
 // heard takes in what a member said of itself.
 func (n *Node) heard(p pong, sent, received time.Duration) {
+	n.clock.heard(p.Name, p.Clock, sent, received)
 	switch {
 	case n.group.leading.Load():
 		n.readiness.led()

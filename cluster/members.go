@@ -30,12 +30,10 @@ type members struct {
 	heard map[string]report // the newest of each; by name
 }
 
-// report is a pong, when it came, by elapsed, and how far the wall clock of who
-// sent it was ahead of cluster time then.
+// report is a pong and when it came, by elapsed.
 type report struct {
 	pong
-	at          time.Duration
-	clockOffset time.Duration
+	at time.Duration
 }
 
 func newMembers(self string, all []peer.Target, elapsed func() time.Duration) *members {
@@ -65,10 +63,10 @@ func (m *members) target(name string) (peer.Target, error) {
 func (m *members) alone() bool { return len(m.others) == 0 }
 
 // record takes in an answer.
-func (m *members) record(p pong, clockOffset time.Duration) {
+func (m *members) record(p pong) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.heard[p.Name] = report{p, m.elapsed(), clockOffset}
+	m.heard[p.Name] = report{p, m.elapsed()}
 }
 
 // newest is the newest answer of a member; false if it has never answered.

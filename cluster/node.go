@@ -115,7 +115,7 @@ func (n *Node) open(dog *watchdog) (err error) {
 			err = errors.Join(err, n.closePort(), n.stores.close())
 		}
 	}()
-	n.clock = newClock(c.Now, c.Elapsed, c.Logger)
+	n.clock = newClock(c.Now, c.Elapsed, 1+len(n.members.others), c.Logger)
 	n.readiness.elapsed = c.Elapsed
 	n.strandings = &strandings{elapsed: c.Elapsed, log: c.Logger}
 	n.machine = raftfsm.New(n.stores.bodies, func(events []sqs.Event) {

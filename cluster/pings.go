@@ -10,7 +10,6 @@ import (
 
 	"holdfast.internal/cluster/peer"
 	"holdfast.internal/raftfsm"
-	"holdfast.internal/sqs"
 )
 
 const (
@@ -27,23 +26,22 @@ const (
 
 // pong is what a member says of itself when it is asked.
 type pong struct {
-	Name      string   `json:"name"`
-	RaftID    string   `json:"raft_id"`
-	ClusterID string   `json:"cluster_id"`
-	Version   string   `json:"version"`
-	Term      uint64   `json:"term"`
-	Leader    string   `json:"leader,omitempty"` // as it knows
-	Leads     bool     `json:"leads,omitempty"`  // and serves
-	Commit    uint64   `json:"commit"`
-	Applied   uint64   `json:"applied"`
-	Last      uint64   `json:"last"`
-	Wall      int64    `json:"wall"`               // its wall clock, ns since the epoch
-	Estimate  sqs.Time `json:"estimate,omitempty"` // of cluster time; 0: it has none
-	FreeDisk  int64    `json:"free_disk"`          // bytes
-	LowDisk   bool     `json:"low_disk,omitempty"` // below its reserve
-	Ready     bool     `json:"ready,omitempty"`
-	Draining  bool     `json:"draining,omitempty"`
+	Name      string `json:"name"`
+	RaftID    string `json:"raft_id"`
+	ClusterID string `json:"cluster_id"`
+	Version   string `json:"version"`
+	Term      uint64 `json:"term"`
+	Leader    string `json:"leader,omitempty"` // as it knows
+	Leads     bool   `json:"leads,omitempty"`  // and serves
+	Commit    uint64 `json:"commit"`
+	Applied   uint64 `json:"applied"`
+	Last      uint64 `json:"last"`
+	FreeDisk  int64  `json:"free_disk"`          // bytes
+	LowDisk   bool   `json:"low_disk,omitempty"` // below its reserve
+	Ready     bool   `json:"ready,omitempty"`
+	Draining  bool   `json:"draining,omitempty"`
 
+	Clock   clockReading            `json:"clock"`
 	Digests []raftfsm.IndexedDigest `json:"digests,omitempty"` // the newest of the running digest
 }
 
@@ -52,7 +50,6 @@ type pings struct {
 	members *members
 	call    func(ctx context.Context, to peer.Target, method byte, request []byte) ([]byte, error)
 	elapsed func() time.Duration
-	now     func() sqs.Time
 	heard   func(p pong, sent, received time.Duration) // by elapsed
 	log     *slog.Logger
 }
@@ -104,9 +101,8 @@ func (p *pings) ping(ctx context.Context, to peer.Target) error {
 	if err := json.Unmarshal(answer, &pong); err != nil {
 		return fmt.Errorf("decode pong of %s: %w", to.Name, err)
 	}
-	pong.Name = to.Name                          // the port has checked who answers
-	sentAt := p.now().Add((sent - received) / 2) // when it was, about
-	p.members.record(pong, time.Duration(pong.Wall)-time.Duration(sentAt)*time.Millisecond)
+	pong.Name = to.Name // the port has checked who answers
+	p.members.record(pong)
 	p.heard(pong, sent, received)
 	return nil
 }

@@ -132,7 +132,8 @@ func (n *Node) memberStatus(own GroupStatus, wallOffset time.Duration) (list []M
 			m.Up, m.Applied, m.ClockOffset, m.Version = true, own.Applied, wallOffset, n.config.Version
 		} else if r, ok := n.members.newest(m.Name); ok {
 			m.LastContact = n.config.Elapsed() - r.at
-			m.Up, m.Applied, m.Version, m.ClockOffset = m.LastContact <= upFor, r.Applied, r.Version, r.clockOffset
+			m.Up, m.Applied, m.Version = m.LastContact <= upFor, r.Applied, r.Version
+			m.ClockOffset, _ = n.clock.peerOffset(m.Name)
 			m.LagEntries = max(own.Commit, r.Applied) - r.Applied
 		}
 		list = append(list, m)
