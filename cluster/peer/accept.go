@@ -8,9 +8,32 @@ import (
 	"time"
 )
 
+// maxStrangers is how many accepted connections may be without a valid hello.
+// One more, and the oldest is closed: it has had more time than a node needs.
+const maxStrangers = 256
+
+func (p *Port) queue(conn net.Conn) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.strangers = append(p.strangers, conn)
+	if len(p.strangers) > maxStrangers {
+		_ = p.strangers[0].Close()
+		p.strangers = slices.Delete(p.strangers, 0, 1)
+	}
+}
+
+func (p *Port) unqueue(conn net.Conn) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if i := slices.Index(p.strangers, conn); i >= 0 {
+		p.strangers = slices.Delete(p.strangers, i, i+1)
+	}
+}
+
 // welcome finds out who has come and what for, and hands the connection on.
 func (p *Port) welcome(raw net.Conn) {
 	conn, h, err := p.meet(raw)
+	p.unqueue(raw)
 	if err != nil {
 		p.refusals.note(raw.RemoteAddr(), h, err.Error())
 		_ = p.drop(raw)

@@ -11,8 +11,10 @@ import (
 // MaxFrame is the size in bytes of the longest request or answer.
 const MaxFrame = 16 << 20
 
-// frameHeader is the size of what precedes a payload.
-const frameHeader = 4 + 1 + 1 + 8
+const (
+	frameTypeAt = 4             // where the type of a frame is
+	frameHeader = 4 + 1 + 1 + 8 // the size of what precedes the payload
+)
 
 // frameType is what a frame is.
 type frameType byte
@@ -68,7 +70,7 @@ func (r *frameReader) next() (frame, error) {
 	}
 	h := r.buf[r.start:r.end]
 	size := binary.LittleEndian.Uint32(h)
-	f := frame{kind: frameType(h[4]), method: h[5], id: binary.LittleEndian.Uint64(h[6:])}
+	f := frame{kind: frameType(h[frameTypeAt]), method: h[5], id: binary.LittleEndian.Uint64(h[6:])}
 	if size > MaxFrame {
 		return frame{}, fmt.Errorf("read frame: %w: %d bytes", errTooLarge, size)
 	}

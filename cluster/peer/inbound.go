@@ -24,8 +24,8 @@ type inbound struct {
 // Limits of what one connection may have running. A request beyond them is
 // refused unexecuted.
 const (
-	maxRunning      = 1 << 16
-	maxRunningBytes = 64 << 20
+	maxRunning      = 1 << 16  // requests
+	maxRunningBytes = 64 << 20 // of requests
 )
 
 func newInbound(p *Port, conn net.Conn, h hello) *inbound {
@@ -82,12 +82,17 @@ func (s *inbound) request(f frame) error {
 	}
 	ctx, cancel := context.WithCancel(s.ctx)
 	s.mu.Lock()
-	busy := len(s.running) >= maxRunning || s.bytes+len(f.payload) > maxRunningBytes
-	if !busy {
+	_, used := s.running[f.id]
+	busy := len(s.running) >= maxRunning || s.bytes+len(f.payload) > s.port.maxBytes
+	if !busy && !used {
 		s.running[f.id] = cancel
 		s.bytes += len(f.payload)
 	}
 	s.mu.Unlock()
+	if used {
+		cancel()
+		return fmt.Errorf("read frame: request %d is being answered", f.id)
+	}
 	if busy {
 		cancel()
 		return s.refuse(f.id, "too much in flight")
@@ -95,21 +100,21 @@ func (s *inbound) request(f frame) error {
 	go func() {
 		defer cancel()
 		answer := frame{kind: frameAnswer, id: f.id, payload: handler(ctx, s.from.from, f.payload)}
-		s.mu.Lock()
-		delete(s.running, f.id)
-		s.bytes -= len(f.payload)
-		s.mu.Unlock()
 		if len(answer.payload) > MaxFrame {
 			answer.kind, answer.payload = frameFailed, []byte("answer too large")
 		}
 		if ctx.Err() == nil {
-			_, _ = s.out.add(answer, false)
+			_, _ = s.out.add(ctx, answer) // fails only if nobody waits for it
 		}
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		delete(s.running, f.id)
+		s.bytes -= len(f.payload)
 	}()
 	return nil
 }
 
 func (s *inbound) refuse(id uint64, reason string) error {
-	_, err := s.out.add(frame{kind: frameRefused, id: id, payload: []byte(reason)}, false)
+	_, err := s.out.add(s.ctx, frame{kind: frameRefused, id: id, payload: []byte(reason)})
 	return err
 }

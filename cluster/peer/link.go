@@ -95,7 +95,7 @@ func (l *link) call(ctx context.Context, method byte, request []byte) ([]byte, e
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrNotSent, err)
 	}
-	sent, err := l.out.add(frame{kind: frameRequest, method: method, id: id, payload: request}, false)
+	sent, err := l.out.add(ctx, frame{kind: frameRequest, method: method, id: id, payload: request})
 	if err != nil {
 		l.forget(id)
 		return nil, fmt.Errorf("%w: %w", ErrNotSent, err)
@@ -116,7 +116,7 @@ func (l *link) call(ctx context.Context, method byte, request []byte) ([]byte, e
 	}
 	fate := l.fate(sent)
 	if errors.Is(fate, ErrBroken) {
-		_, _ = l.out.add(frame{kind: frameCancel, id: id}, true)
+		l.out.addNow(frame{kind: frameCancel, id: id})
 	}
 	return nil, fmt.Errorf("%w: %w", fate, ctx.Err())
 }

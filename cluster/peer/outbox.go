@@ -1,6 +1,8 @@
 package peer
 
 import (
+	"context"
+	"math"
 	"net"
 	"sync"
 	"time"
@@ -11,27 +13,27 @@ import (
 type outbox struct {
 	conn net.Conn
 	now  func() time.Time
+	wake chan struct{} // for the writer
 
 	mu     sync.Mutex
-	room   sync.Cond // waiting became shorter, or the outbox failed
-	buf    []byte    // frames that are not yet being written
-	batch  uint64    // how many buffers were taken for writing
-	spare  []byte    // a buffer to use again
+	buf    []byte        // frames that are not yet being written
+	batch  uint64        // how many buffers were taken for writing
+	spare  []byte        // a buffer to use again
+	room   chan struct{} // closed when buf is taken, or the outbox fails; nil if nobody waits
 	failed error
-	wake   chan struct{}
 }
 
-// outboxLimit is the size of the frames that may wait, in bytes, before whoever
-// adds more has to wait, too.
+// outboxLimit is the size in bytes of what may wait before whoever adds more has
+// to wait, too. As much may be on its way.
 const outboxLimit = MaxFrame
 
-// writePiece is how much is written under one deadline.
-const writePiece = 256 << 10
+const (
+	writePiece = 256 << 10 // is written under one deadline
+	spareLimit = 1 << 20   // larger buffers are not kept
+)
 
 func newOutbox(conn net.Conn, now func() time.Time) *outbox {
-	o := &outbox{conn: conn, now: now, wake: make(chan struct{}, 1)}
-	o.room.L = &o.mu
-	return o
+	return &outbox{conn: conn, now: now, wake: make(chan struct{}, 1)}
 }
 
 // ticket is where a frame is while it waits.
@@ -40,43 +42,67 @@ type ticket struct {
 	offset int
 }
 
-// add appends f. It waits while too much is waiting, unless f is urgent (a
-// cancel frame, which is small and makes room). It fails once the connection
-// has.
-func (o *outbox) add(f frame, urgent bool) (ticket, error) {
+// add appends a copy of f, once there is room. It fails if ctx is done before,
+// or the connection has failed; f will not be written then.
+func (o *outbox) add(ctx context.Context, f frame) (ticket, error) {
+	for {
+		t, room, err := o.tryAdd(f, outboxLimit)
+		if room == nil {
+			return t, err
+		}
+		select {
+		case <-room:
+		case <-ctx.Done():
+			return ticket{}, ctx.Err()
+		}
+	}
+}
+
+// addNow appends a small frame even if there is no room. What comes of a failed
+// connection is nobody's concern any more.
+func (o *outbox) addNow(f frame) { _, _, _ = o.tryAdd(f, math.MaxInt) }
+
+// tryAdd appends f, or returns a channel that is closed when it is worth another
+// try.
+func (o *outbox) tryAdd(f frame, limit int) (ticket, <-chan struct{}, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	for !urgent && o.failed == nil && len(o.buf) > outboxLimit {
-		o.room.Wait()
-	}
 	if o.failed != nil {
-		return ticket{}, o.failed
+		return ticket{}, nil, o.failed
 	}
-	t := ticket{o.batch, len(o.buf)}
+	if len(o.buf) > limit {
+		if o.room == nil {
+			o.room = make(chan struct{})
+		}
+		return ticket{}, o.room, nil
+	}
 	if o.buf == nil {
 		o.buf, o.spare = o.spare, nil
 	}
+	t := ticket{o.batch, len(o.buf)}
 	o.buf = appendFrame(o.buf, f)
 	if t.offset == 0 {
-		select {
-		case o.wake <- struct{}{}:
-		default:
-		}
+		o.wakeWriter()
 	}
-	return t, nil
+	return t, nil, nil
 }
 
-// recall takes a frame back; false if it may have been written, in part at
-// least.
+func (o *outbox) wakeWriter() {
+	select {
+	case o.wake <- struct{}{}:
+	default:
+	}
+}
+
+// recall takes a frame back; false if it was written, or part of it may have
+// been.
 func (o *outbox) recall(t ticket) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.batch != t.batch {
 		return false
 	}
-	if t.offset < len(o.buf) {
-		o.buf[t.offset+4] = byte(frameVoid)
-	}
+	o.buf[t.offset+frameTypeAt] = byte(frameVoid)
 	return true
 }
 
@@ -103,12 +129,17 @@ func (o *outbox) take() ([]byte, error) {
 		return nil, o.failed
 	}
 	buf := o.buf
-	if len(buf) > 0 {
-		o.buf = nil
-		o.batch++
-		o.room.Broadcast()
-	}
+	o.buf = nil
+	o.batch++
+	o.makeRoom()
 	return buf, nil
+}
+
+func (o *outbox) makeRoom() {
+	if o.room != nil {
+		close(o.room)
+		o.room = nil
+	}
 }
 
 func (o *outbox) write(buf []byte) error {
@@ -127,25 +158,22 @@ func (o *outbox) write(buf []byte) error {
 
 // giveBack keeps buf for later use unless it is large.
 func (o *outbox) giveBack(buf []byte) {
-	if cap(buf) > 1<<20 {
+	if cap(buf) > spareLimit {
 		return
 	}
 	o.mu.Lock()
+	defer o.mu.Unlock()
 	o.spare = buf[:0]
-	o.mu.Unlock()
 }
 
 // fail ends the outbox. What waits is not written; recall still tells what that
 // was.
 func (o *outbox) fail(err error) {
 	o.mu.Lock()
+	defer o.mu.Unlock()
 	if o.failed == nil {
 		o.failed = err
 	}
-	o.room.Broadcast()
-	o.mu.Unlock()
-	select {
-	case o.wake <- struct{}{}:
-	default:
-	}
+	o.makeRoom()
+	o.wakeWriter()
 }

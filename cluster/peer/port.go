@@ -73,11 +73,14 @@ type Port struct {
 	stop context.CancelFunc
 	done sync.WaitGroup // goroutines of connections
 
-	mu     sync.Mutex
-	closed bool
-	conns  map[net.Conn]string    // that are open, and the node at the other end ("" if not known)
-	layers map[byte]*raftLayer    // by group
-	links  map[linkName]*linkSlot // to other nodes
+	maxBytes int // maxRunningBytes, but in tests
+
+	mu        sync.Mutex
+	closed    bool
+	conns     map[net.Conn]string    // that are open, and the node at the other end ("" if not known)
+	strangers []net.Conn             // accepted, hello not yet read; oldest first
+	layers    map[byte]*raftLayer    // by group
+	links     map[linkName]*linkSlot // to other nodes
 }
 
 // Listen opens the port at addr, a host:port; port 0 takes a free one.
@@ -107,7 +110,7 @@ func New(ln net.Listener, c Config) *Port {
 	ctx, stop := context.WithCancel(context.Background())
 	return &Port{
 		config: c, listener: ln, log: c.Logger, refusals: refusals{log: c.Logger, now: c.Now},
-		ctx: ctx, stop: stop,
+		ctx: ctx, stop: stop, maxBytes: maxRunningBytes,
 		conns:  map[net.Conn]string{},
 		layers: map[byte]*raftLayer{},
 		links:  map[linkName]*linkSlot{},
@@ -139,6 +142,7 @@ func (p *Port) Serve() error {
 			return fmt.Errorf("accept on peer port: %w", err)
 		}
 		if p.track(conn) {
+			p.queue(conn)
 			p.spawn(func() { p.welcome(conn) })
 		}
 	}

@@ -16,7 +16,7 @@ import (
 
 // start serves a port on loopback until the test ends. With is called before
 // Serve.
-func start(t *testing.T, c Config, with func(*Port)) *Port {
+func start(t testing.TB, c Config, with func(*Port)) *Port {
 	t.Helper()
 	if c.ClusterID == nil {
 		c.ClusterID = func() string { return "c" }
