@@ -41,7 +41,7 @@ func (p *Port) welcome(raw net.Conn) {
 	}
 	v := p.judge(conn, h)
 	_, err = conn.Write(helloAnswer{v, p.config.ClusterID(), p.config.Name}.encode())
-	if v != accepted {
+	if v != accepted && p.config.ClusterID() != "" { // a node without a cluster says all the time what it waits for
 		p.refusals.note(raw.RemoteAddr(), h, v.String())
 	}
 	if err == nil {
