@@ -117,7 +117,7 @@ func (g *group) lead(ctx context.Context, seed raftfsm.Settings) error {
 	}
 	var applied sqs.Time
 	g.machine.View(func(v raftfsm.View) { applied = v.Now() })
-	g.clock.start(applied)
+	g.clock.lead(applied, g.raft.CurrentTerm())
 	if err := g.form(ctx, seed); err != nil {
 		return fmt.Errorf("form cluster: %w", err)
 	}

@@ -85,7 +85,7 @@ func (n *Node) open(dog *watchdog) error {
 			return err
 		}
 	}
-	n.clock = newClock(c.Now, c.Elapsed, c.Logger)
+	n.clock = newClock(c.Now, c.Elapsed, 1, c.Logger)
 	n.strandings = &strandings{elapsed: c.Elapsed, log: c.Logger}
 	n.machine = raftfsm.New(n.stores.bodies, func(events []sqs.Event) {
 		n.strandings.notify(events)
