@@ -35,7 +35,7 @@ func sendToDisk(t *testing.T, c Config) *Node {
 	for i := range 10 {
 		send(t, n, longBody(i), 0)
 	}
-	if err := n.group.raft.Snapshot().Error(); err != nil {
+	if err := n.group.raft.Load().Snapshot().Error(); err != nil {
 		t.Fatal(err)
 	}
 	return n

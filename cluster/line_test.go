@@ -383,15 +383,17 @@ func TestFullInFlightWindow(t *testing.T) {
 		if proposed := n.Metrics().Commands - before; proposed > 1 {
 			t.Errorf("long poll: %d receives were proposed in vain", proposed)
 		}
-		go func() {
+		var deleted sync.WaitGroup
+		deleted.Go(func() {
 			time.Sleep(time.Second)
 			do(t, n, sqs.DeleteMessageBatch{Queue: queue, Receipts: []sqs.Receipt{first.Messages[0].Receipt}})
-		}()
+		})
 		begin = time.Now()
 		d = receive(t, n, 10*time.Second)
 		if len(d.Messages) != 1 || time.Since(begin) > 1100*time.Millisecond {
 			t.Errorf("after a delete: got %d messages after %v, want 1 after 1s", len(d.Messages), time.Since(begin))
 		}
+		deleted.Wait()
 	})
 }
 

@@ -95,7 +95,7 @@ func countLive(machine *raftfsm.Machine, segments wal.SegmentStats, now sqs.Time
 // the log since counts, or a node that is killed often would never take one.
 func newSnapshotter(c Config, g *group, s *stores, disk *gauges) *snapshotter {
 	first, _ := s.log.FirstIndex() // an error here is one of the log, which raises it
-	last, newest := g.raft.LastIndex(), snapshotIndex(g.raft)
+	last, newest := g.raft.Load().LastIndex(), snapshotIndex(g.raft.Load())
 	replayed := uint64(0)
 	if last > newest {
 		replayed = uint64(float64(s.logBytes()) * float64(last-newest) / float64(last-first+1))
@@ -107,9 +107,9 @@ func newSnapshotter(c Config, g *group, s *stores, disk *gauges) *snapshotter {
 			r := disk.read()
 			return r.free, r.lowDisk
 		},
-		take:    func() error { return g.raft.Snapshot().Error() },
+		take:    func() error { return g.raft.Load().Snapshot().Error() },
 		applied: g.machine.AppliedIndex,
-		written: func() uint64 { return replayed + g.coalescer.bytes.Load() },
+		written: func() uint64 { return replayed + s.written() },
 		pending: s.bodies.Pending,
 		elapsed: c.Elapsed,
 		entries: c.SnapshotEntries,

@@ -34,6 +34,8 @@ type stores struct {
 	logBytes func() int64            // on disk
 	segments func() wal.SegmentStats // of the bodies on disk
 	busy     func() time.Duration    // how long the write that runs now has been running
+	written  func() uint64           // bytes written to the log by this process
+	identify func(identity) error    // writes down who the node is
 	stop     func()                  // gives up a snapshot that is being written
 	close    func() error
 }
@@ -44,7 +46,8 @@ func openStores(c Config, fsyncs *histogram, fatal func(error)) (_ *stores, _ id
 	if err := os.MkdirAll(c.DataDir, 0o700); err != nil {
 		return nil, identity{}, fmt.Errorf("make data directory: %w", err)
 	}
-	id, known, err := readIdentity(c.DataDir, c.NodeName)
+	member := len(c.Members) > 0
+	id, known, err := readIdentity(c.DataDir, c.NodeName, member)
 	if err != nil {
 		return nil, id, fmt.Errorf("open %s: %w", c.DataDir, err)
 	}
@@ -59,7 +62,7 @@ func openStores(c Config, fsyncs *histogram, fatal func(error)) (_ *stores, _ id
 		}
 	}()
 	if !known {
-		id = newIdentity(c.NodeName)
+		id = mintIdentity(c.NodeName, member)
 		if err := id.write(c.DataDir); err != nil {
 			return nil, id, err
 		}
@@ -91,7 +94,9 @@ func openStores(c Config, fsyncs *histogram, fatal func(error)) (_ *stores, _ id
 	}
 	return &stores{
 		scan: scan, log: log, stable: stable, snapshots: snapshots, bodies: segments,
-		logBytes: log.Bytes, segments: segments.Stats, busy: log.Busy, stop: segments.Stop, close: closeAll,
+		logBytes: log.Bytes, segments: segments.Stats, busy: log.Busy, written: log.Written,
+		identify: func(id identity) error { return id.write(c.DataDir) },
+		stop:     segments.Stop, close: closeAll,
 	}, id, nil
 }
 
@@ -144,8 +149,8 @@ func NewInMemory() *InMemory {
 	return &InMemory{log: store, stable: store, snapshots: raft.NewInmemSnapshotStore()}
 }
 
-func (m *InMemory) open(name string) (*stores, identity) {
-	id := newIdentity(name)
+func (m *InMemory) open(name string, member bool) (*stores, identity) {
+	id := mintIdentity(name, member)
 	if !m.id.CompareAndSwap(nil, &id) {
 		id = *m.id.Load()
 	}
@@ -155,7 +160,12 @@ func (m *InMemory) open(name string) (*stores, identity) {
 		logBytes: func() int64 { return 0 },
 		segments: func() wal.SegmentStats { return wal.SegmentStats{} },
 		busy:     func() time.Duration { return 0 },
-		stop:     func() {},
-		close:    func() error { return nil },
+		written:  func() uint64 { return 0 },
+		identify: func(id identity) error {
+			m.id.Store(&id)
+			return nil
+		},
+		stop:  func() {},
+		close: func() error { return nil },
 	}, id
 }

@@ -13,16 +13,20 @@ const (
 	// hangs would stay leader, and acknowledge nothing.
 	stallLimit = 10 * time.Second
 
+	// leaderStallLimit is the same for a leader whom others can replace.
+	leaderStallLimit = 5 * time.Second
+
 	watchEvery = 250 * time.Millisecond
 )
 
 // watchdog ends the process when the log cannot be written. Its goroutine never
 // touches the disk, so it runs even if all others hang.
 type watchdog struct {
-	fatal    func(code int, err error)
-	busy     func() time.Duration
-	tick     func() // called all the time
-	failures chan error
+	fatal       func(code int, err error)
+	busy        func() time.Duration
+	tick        func()      // called all the time
+	replaceable func() bool // leads, and others can elect a leader
+	failures    chan error
 }
 
 func newWatchdog(fatal func(int, error)) *watchdog {
@@ -49,7 +53,7 @@ func (w *watchdog) run(ctx context.Context) {
 			return
 		case <-ticker.C:
 			w.tick()
-			if busy := w.busy(); busy > stallLimit {
+			if busy := w.busy(); busy > stallLimit || busy > leaderStallLimit && w.replaceable() {
 				w.fatal(ExitStall, fmt.Errorf("write log: hangs for %s", busy))
 				return
 			}

@@ -15,10 +15,13 @@ func TestWatchdog(t *testing.T) {
 		name    string
 		failure error
 		busy    time.Duration
+		leads   bool
 		want    int // 0: goes on
 	}{
 		{name: "all is well", busy: stallLimit},
 		{name: "stall", busy: stallLimit + 1, want: ExitStall},
+		{name: "short stall of a leader", busy: leaderStallLimit, leads: true},
+		{name: "stall of a leader", busy: leaderStallLimit + 1, leads: true, want: ExitStall},
 		{name: "write error", failure: fmt.Errorf("sync: %w", syscall.EIO), want: ExitLogError},
 		{name: "disk full", failure: fmt.Errorf("write: %w", syscall.ENOSPC), want: ExitNoSpace},
 	} {
@@ -33,6 +36,7 @@ func TestWatchdog(t *testing.T) {
 				})
 				w.busy = func() time.Duration { return test.busy }
 				w.tick = func() {}
+				w.replaceable = func() bool { return test.leads }
 				if test.failure != nil {
 					w.logFailed(test.failure)
 					w.logFailed(errors.New("another one")) // must not block

@@ -96,6 +96,7 @@ type Log struct {
 	options LogOptions
 	opened  time.Time // the origin of the stopwatches
 	bytes   atomic.Int64
+	written atomic.Uint64
 	raised  atomic.Bool // Fatal was called
 
 	storing, deleting stopwatch // of StoreLogs and DeleteRange
@@ -193,6 +194,10 @@ func (l *Log) LastIndex() (uint64, error) {
 
 // Bytes is what the log occupies on disk, in bytes.
 func (l *Log) Bytes() int64 { return l.bytes.Load() }
+
+// Written is how many bytes of entries were given to the disk since the log was
+// opened.
+func (l *Log) Written() uint64 { return l.written.Load() }
 
 // Busy is how long the StoreLogs or DeleteRange now running has been running,
 // the wait for its turn included; 0 if none is. A disk that hangs makes it grow.
@@ -324,6 +329,7 @@ func (l *Log) write(entries []*raft.Log) error {
 	for _, e := range entries {
 		l.encoded = appendRecord(l.encoded[:0], e)
 		l.engine.stage(e.Index, l.encoded)
+		l.written.Add(uint64(len(l.encoded)))
 	}
 	if cap(l.encoded) > maxEncodeKept {
 		l.encoded = nil

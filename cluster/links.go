@@ -1,0 +1,95 @@
+package cluster
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	"holdfast.internal/cluster/peer"
+)
+
+const (
+	// raftPool is how many connections raft keeps to a member, raftIOTimeout how
+	// long one of its requests may take.
+	raftPool      = 3
+	raftIOTimeout = 3 * time.Second
+)
+
+// openPort makes the peer port and what talks through it. Nobody is served yet.
+func (n *Node) openPort(id identity) {
+	c := n.config
+	n.formation = &formation{
+		self: n.members.self, others: n.members.others, identity: id, log: c.Logger,
+		call:      n.call,
+		write:     n.stores.identify,
+		bootstrap: func(servers []raft.Server) error { return n.group.bootstrap(servers) },
+	}
+	n.port = peer.New(c.PeerListener, peer.Config{
+		Name: c.NodeName, Advertise: n.members.self.Address, ClusterID: n.formation.clusterID,
+		TLS: c.PeerTLS, Logger: c.Logger, Dial: c.peerDial,
+	})
+	n.pings = &pings{members: n.members, call: n.call, elapsed: c.Elapsed, heard: n.heard, log: c.Logger}
+	n.port.Handle(peer.MethodFormation, n.formation.answer)
+	n.port.Handle(peer.MethodPing, n.pong)
+}
+
+func (n *Node) call(ctx context.Context, to peer.Target, method byte, request []byte) ([]byte, error) {
+	return n.port.Call(ctx, to, method, request)
+}
+
+// transport is what a raft talks to the other members with.
+func (n *Node) transport() raft.Transport {
+	return raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
+		Stream: n.port.Raft(0), MaxPool: raftPool, Timeout: raftIOTimeout,
+		ServerAddressProvider: addressBook{n.members}, Logger: newRaftLogger(n.config.Logger),
+	})
+}
+
+// addressBook has raft dial members where --cluster says that they are, which may
+// have changed since they became members.
+type addressBook struct{ members *members }
+
+// ServerAddr implements raft.ServerAddressProvider.
+func (b addressBook) ServerAddr(id raft.ServerID) (raft.ServerAddress, error) {
+	target, err := b.members.target(nameOf(id))
+	return target.RaftAddress(), err
+}
+
+// pong is the peer.Handler of pings.
+func (n *Node) pong(context.Context, string, []byte) []byte {
+	status, r := n.group.status(), n.gauges.read()
+	p := pong{
+		Name: n.config.NodeName, RaftID: string(n.group.id), ClusterID: n.clusterID(), Version: n.config.Version,
+		Term: status.Term, Leader: status.Leader, Leads: n.group.leading.Load(),
+		Commit: status.Commit, Applied: status.Applied, Last: status.Last,
+		FreeDisk: r.free, LowDisk: r.lowDisk, Draining: n.draining.Load(),
+		Clock: n.clock.reading(), Digests: status.Digests,
+	}
+	p.Ready, _ = n.Ready()
+	answer, err := json.Marshal(p)
+	if err != nil {
+		panic("cluster: encode pong: " + err.Error()) // numbers and strings
+	}
+	return answer
+}
+
+// heard takes in what a member said of itself.
+func (n *Node) heard(p pong, sent, received time.Duration) {
+	n.clock.heard(p.Name, p.Clock, sent, received)
+	switch {
+	case n.group.leading.Load():
+		n.readiness.led()
+	case p.Leads:
+		n.readiness.heard(p.Commit, n.machine.AppliedIndex())
+	}
+	n.compareDigests()
+}
+
+// handOver gives the leadership away before the node ends.
+func (n *Node) handOver() {
+	if !n.members.alone() && n.group.leading.Load() {
+		n.group.handOver(n.members.successor)
+	}
+}
