@@ -19,9 +19,9 @@ type Applied struct {
 
 // Outcome is what became of one operation.
 type Outcome struct {
-	Index  uint64  // of the entry
+	Index  uint64  // of the entry that executed it, also if this was a repetition
 	Result any     // a sqs.Result; nil for this package's own commands and on error
-	Err    error   // nil, a *sqs.Error or a *SettingError: an answer, not a fault
+	Err    error   // nil, a *sqs.Error, *SettingError or *SessionError: an answer, not a fault
 	Bodies []Fetch // of a ReceiveMessageResult: one for each message, in order
 }
 
@@ -100,11 +100,23 @@ func (m *Machine) applyOperation(o *Outcome, op *Operation) {
 	if err != nil {
 		panic(fmt.Sprintf("raftfsm: entry %d: %v", o.Index, err))
 	}
+	if op.Origin.Session == 0 {
+		m.applyCommand(o, c, contents)
+	} else {
+		m.applyInSession(o, op.Origin, c, contents)
+	}
+	clear(contents)
+	m.contents = contents
+}
+
+func (m *Machine) applyCommand(o *Outcome, c Command, contents [][]byte) {
 	switch c := c.(type) {
 	case sqs.Command:
 		m.applyToQueues(o, c, contents)
 	case Pulse:
 		m.pulse(o)
+	case OpenSession:
+		o.Err = m.state.sessions.open(c, m.state.now)
 	case SetSetting:
 		o.Err = m.setSetting(c)
 	case Form:
@@ -112,8 +124,6 @@ func (m *Machine) applyOperation(o *Outcome, op *Operation) {
 	default:
 		panic(fmt.Sprintf("raftfsm: entry %d: %T has a kind, but nobody to apply it", o.Index, c))
 	}
-	clear(contents)
-	m.contents = contents
 }
 
 // applyToQueues applies a command of sqs, and moves the bodies that it stored

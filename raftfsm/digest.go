@@ -2,7 +2,6 @@ package raftfsm
 
 import (
 	"encoding/binary"
-	"errors"
 	"slices"
 
 	"github.com/cespare/xxhash/v2"
@@ -75,38 +74,4 @@ func runningDigestFields(f *fields, d runningDigest) runningDigest {
 		return k
 	})
 	return d
-}
-
-// The first byte of an encoded outcome that is not the number of a result.
-const (
-	outcomeNothing      = 0
-	outcomeSettingError = 254
-	outcomeError        = 255
-)
-
-// outcomeFields writes an outcome: the one description of a result goes into
-// digests, too.
-func outcomeFields(f *fields, o *Outcome) {
-	if o.Err != nil {
-		outcomeErrorFields(f, o.Err)
-		return
-	}
-	r, ok := o.Result.(sqs.Result)
-	if !ok {
-		f.byte(outcomeNothing)
-		return
-	}
-	k := findKind(resultKinds[:], r)
-	f.byte(k.number)
-	k.write(f, r)
-}
-
-func outcomeErrorFields(f *fields, err error) {
-	if e, ok := errors.AsType[*sqs.Error](err); ok {
-		f.byte(outcomeError)
-		errorFields(f, *e)
-		return
-	}
-	f.byte(outcomeSettingError)
-	f.str(err.Error())
 }

@@ -8,7 +8,7 @@ import (
 )
 
 // Command is what an operation asks for: a sqs.Command, or one of this
-// package's own: Form, Pulse, SetSetting.
+// package's own: Form, OpenSession, Pulse, SetSetting.
 type Command any
 
 type (
@@ -52,6 +52,7 @@ var commandKinds = [...]kind[Command]{
 	kindOf[Command](19, "ListMessageMoveTasks", listMessageMoveTasksFields),
 	kindOf[Command](20, "ReplacePolicy", replacePolicyFields),
 	kindOf[Command](21, "RedriveMessage", redriveMessageFields),
+	kindOf[Command](22, "OpenSession", openSessionFields),
 	kindOf[Command](128, "Form", formFields),
 	kindOf[Command](129, "SetSetting", setSettingFields),
 }

@@ -46,6 +46,7 @@ type state struct {
 	nextBody uint64   // numbers begin at 1
 	settings *Settings
 	digest   runningDigest
+	sessions sessions
 	queues   *sqs.State
 }
 
@@ -94,6 +95,9 @@ func (v View) Settings() Settings { return *v.state.settings }
 // Body takes hold of the content of a message, to be read at any time; false if
 // the node does not have it.
 func (v View) Body(number uint64) (Fetch, bool) { return v.bodies.Pin(number) }
+
+// Sessions is the number of sessions that have not ended.
+func (v View) Sessions() int { return len(v.state.sessions.list) }
 
 // Applied is the index of the newest entry.
 func (v View) Applied() uint64 { return v.state.applied }

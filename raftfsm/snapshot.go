@@ -55,6 +55,7 @@ func (m *Machine) freeze() *snapshot {
 	s := &snapshot{bodies: m.bodies, state: m.state, queues: m.state.queues.Freeze()}
 	s.state.queues = nil
 	s.state.digest.kept = m.state.digest.list()
+	s.state.sessions = m.state.sessions.freeze()
 	m.bodies.CloseChunk()
 	return s
 }
@@ -171,6 +172,9 @@ func (s *state) check() error {
 	if s.settings.Version < 1 || s.settings.Version > StateVersion {
 		return fmt.Errorf("%w: version is %d, this program knows 1 to %d", errState, s.settings.Version, StateVersion)
 	}
+	if !s.sessions.inOrder() {
+		return fmt.Errorf("%w: sessions are not in order", errState)
+	}
 	if s.settings.ClusterID == "" {
 		return nil
 	}
@@ -188,6 +192,7 @@ func machineFields(f *fields, s state) state {
 	settings := settingsFields(f, *s.settings)
 	s.settings = &settings
 	s.digest = runningDigestFields(f, s.digest)
+	s.sessions = sessionsFields(f, s.sessions)
 	return s
 }
 
