@@ -42,7 +42,7 @@ func main() {
 
 type trial struct {
 	binary, data, listen string
-	base         int
+	base                 int
 }
 
 const nodes = 3
