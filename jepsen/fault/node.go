@@ -21,6 +21,9 @@ var ErrNotReady = errors.New("node not ready in time")
 // ErrEnded says that a node ended by itself before it was ready.
 var ErrEnded = errors.New("node ended before it was ready")
 
+// ErrUnavailable says that a fault cannot be injected on this machine, and why.
+var ErrUnavailable = errors.New("fault not available on this machine")
+
 // readyPoll is how often a starting node is asked whether it is ready.
 const readyPoll = 5 * time.Millisecond
 
