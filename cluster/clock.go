@@ -48,16 +48,17 @@ type clock struct {
 	nodes   int                  // of the cluster
 	log     *slog.Logger
 
-	mu       sync.Mutex
-	role     clockRole
-	term     uint64        // of the leader whose time this is
-	base     int64         // cluster time when baseAt was read, ns since the epoch
-	baseAt   time.Duration // a reading of elapsed
-	rate     int64         // ppm to add to elapsed time since baseAt: pace included
-	pace     int64         // ppm to add because elapsed runs fast; never positive
-	gap      wallGap
-	lastRead int64 // ns; readings of a leader never go below it
-	peers    map[string]*peerClock
+	mu        sync.Mutex
+	role      clockRole
+	term      uint64        // of the leader whose time this is
+	base      int64         // cluster time when baseAt was read, ns since the epoch
+	baseAt    time.Duration // a reading of elapsed
+	rate      int64         // ppm to add to elapsed time since baseAt: pace included
+	pace      int64         // ppm to add because elapsed itself runs wrong
+	gap       wallGap
+	lastRead  int64 // ns; readings of a leader never go below it
+	confirmed int64 // cluster time when a leader with a majority was last known, ns
+	peers     map[string]*peerClock
 }
 
 // newClock makes a clock for one of so many nodes. Its time is the wall's until
@@ -86,7 +87,8 @@ func (c *clock) lead(state sqs.Time, term uint64) {
 		t = c.coldStart(from, now)
 	}
 	c.base, c.baseAt, c.rate = max(t, from), now, c.pace
-	c.role, c.term, c.lastRead, c.gap = clockLeads, term, c.base, wallGap{}
+	c.role, c.term, c.gap = clockLeads, term, wallGap{}
+	c.lastRead, c.confirmed = c.base, c.base
 }
 
 // coldStart is cluster time when nobody has an estimate. It logs what that does
@@ -163,6 +165,7 @@ func (c *clock) steer(t int64, now time.Duration) int64 {
 			t += int64(step)
 			gap -= step
 		}
+		c.confirmed = t
 	} else {
 		c.gap = wallGap{}
 	}

@@ -83,6 +83,21 @@ func TestClockStepsOnlyForGapThatLasts(t *testing.T) {
 	}
 }
 
+// A step takes in what lasted, not where the wall went at the last moment.
+func TestClockStepsByTheSmallestGap(t *testing.T) {
+	f := newFakeTime()
+	c := f.clock()
+	c.lead(0, 1)
+	begin := c.now()
+	f.wall = f.wall.Add(6 * time.Second)
+	f.pass(t, c, 9*time.Second)
+	f.wall = f.wall.Add(time.Hour)
+	f.pass(t, c, 2*time.Second)
+	if got := c.now().Sub(begin).Round(time.Second); got != 17*time.Second {
+		t.Errorf("cluster time ran %v, want 17s", got)
+	}
+}
+
 func TestClockNeverGoesBack(t *testing.T) {
 	f := newFakeTime()
 	c := f.clock()

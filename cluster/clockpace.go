@@ -6,9 +6,8 @@ import (
 )
 
 const (
-	// A clock without steps that runs fast by more than paceFault, next to those
-	// of the other nodes, is broken: crystals are off by 100 ppm at most. The
-	// windows that it measures would end early.
+	// A clock without steps that is off by more than paceFault, next to those of
+	// the other nodes, is broken: crystals are off by 100 ppm at most.
 	paceFault = 10_000 // ppm
 
 	// paceSpan is over how long two clocks are compared at least. The round trips
@@ -49,18 +48,18 @@ func (p *peerPace) measure(peer, sent, received time.Duration) {
 	p.anchored, p.peer, p.own, p.trip = true, peer, own, trip
 }
 
-// faster is by how many ppm the peer's clock runs faster; negative if slower. A
-// suspension of either machine spoils one span, so that it takes two to say so.
+// faster is by how many ppm the peer's clock runs faster; negative if slower. Two
+// spans must agree: the pause or suspension of a machine spoils one of them.
 func (p *peerPace) faster() int64 {
-	if p.last < 0 {
-		return min(max(p.last, p.before), 0)
+	if d := p.last - p.before; d < -paceFault || d > paceFault {
+		return 0
 	}
-	return max(min(p.last, p.before), 0)
+	return p.last
 }
 
-// correctPace finds out whether this node's clock runs fast: by the lower median
-// of all clocks that can be compared, its own included. A clock that runs slow is
-// left alone, since windows may be late; the walls bring it back.
+// correctPace finds out whether this node's clock runs wrong: by the lower median
+// of all clocks that can be compared, its own included. With one other node to
+// compare with it may be slowed down, which makes windows late, never early.
 func (c *clock) correctPace(now time.Duration) {
 	paces := make([]int64, 1, 8) // its own, next to itself
 	for _, p := range c.peers {
@@ -69,8 +68,8 @@ func (c *clock) correctPace(now time.Duration) {
 		}
 	}
 	slices.Sort(paces)
-	pace := max(paces[(len(paces)-1)/2], -paceLimit)
-	if pace > -paceFault {
+	pace := min(max(paces[(len(paces)-1)/2], -paceLimit), paceLimit)
+	if pace > -paceFault && pace < paceFault {
 		pace = 0
 	}
 	if pace == c.pace {

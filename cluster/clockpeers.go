@@ -8,13 +8,19 @@ import (
 // wallFresh is how old the last word of a peer about its wall clock may be.
 const wallFresh = 3 * time.Second
 
+// confirmedApart is how far the confirmations of two estimates of cluster time
+// may lie apart for the larger one to be taken. Meanwhile a leader that slows down
+// falls behind an estimate by half a millisecond, for which windows are padded.
+const confirmedApart = int64(time.Second)
+
 // clockReading is what a node says about time in its answer to a ping.
 type clockReading struct {
-	Wall     int64  // its wall clock, ns since the epoch
-	Elapsed  int64  // its clock without steps, ns since some moment of its machine
-	Estimate int64  // its estimate of cluster time, ns since the epoch; 0: it has none
-	Term     uint64 // of the leader whose time the estimate goes by
-	Leads    bool   // that leader is itself
+	Wall      int64  // its wall clock, ns since the epoch
+	Elapsed   int64  // its clock without steps, ns since some moment of its machine
+	Estimate  int64  // its estimate of cluster time, ns since the epoch; 0: it has none
+	Confirmed int64  // what a leader with a majority last said cluster time was, ns
+	Term      uint64 // of the leader whose time the estimate goes by
+	Leads     bool   // that leader is itself
 }
 
 // peerClock is what is known about the clocks of a peer.
@@ -22,6 +28,7 @@ type peerClock struct {
 	heardAt   time.Duration // own elapsed time when the last answer came
 	wallAhead int64         // of own elapsed time, ns
 	estimate  int64         // ns; it was at least that when the answer came; 0: none
+	confirmed int64
 	pace      peerPace
 }
 
@@ -32,6 +39,7 @@ func (c *clock) reading() clockReading {
 	r := clockReading{Wall: c.wall().UnixNano(), Elapsed: int64(c.elapsed())}
 	if c.role != clockUnset {
 		r.Estimate, r.Term, r.Leads = c.read(), c.term, c.role == clockLeads
+		r.Confirmed = c.confirmed
 	}
 	return r
 }
@@ -49,7 +57,7 @@ func (c *clock) heard(peer string, r clockReading, sent, received time.Duration)
 	if received < p.heardAt || received < sent {
 		return // overtaken by another answer
 	}
-	p.heardAt, p.estimate = received, r.Estimate
+	p.heardAt, p.estimate, p.confirmed = received, r.Estimate, r.Confirmed
 	p.wallAhead = r.Wall - int64(sent+(received-sent)/2)
 	p.pace.measure(time.Duration(r.Elapsed), sent, received)
 	c.correctPace(received)
@@ -68,6 +76,7 @@ func (c *clock) follow(r clockReading, sent, received time.Duration) {
 	if known && (r.Term < c.term || r.Term == c.term && c.role == clockLeads) {
 		return
 	}
+	c.confirmed = r.Confirmed
 	if known && r.Term == c.term {
 		if t := c.at(received); t >= r.Estimate && t <= r.Estimate+int64(received-sent) {
 			return
@@ -78,13 +87,19 @@ func (c *clock) follow(r clockReading, sent, received time.Duration) {
 }
 
 // largestEstimate is the largest estimate of cluster time that this node and its
-// peers have, as of now on elapsed; false if none has one.
+// peers have, as of now on elapsed; false if none has one. Estimates that were
+// confirmed long before another one do not count: the leader may have run slower
+// than they did since.
 func (c *clock) largestEstimate(now time.Duration) (largest int64, known bool) {
-	if c.role != clockUnset {
+	confirmed := c.confirmed
+	for _, p := range c.peers {
+		confirmed = max(confirmed, p.confirmed)
+	}
+	if c.role != clockUnset && c.confirmed >= confirmed-confirmedApart {
 		largest, known = c.at(now), true
 	}
 	for _, p := range c.peers {
-		if p.estimate != 0 {
+		if p.estimate != 0 && p.confirmed >= confirmed-confirmedApart {
 			largest, known = max(largest, p.estimate+scale(int64(now-p.heardAt), c.pace)), true
 		}
 	}

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -51,6 +52,7 @@ type formation struct {
 	mu       sync.Mutex
 	identity identity
 	obstacle string // what the node waits for
+	broken   error  // a promise could not be written down
 
 	formed chan struct{} // closed when the node is a member
 }
@@ -101,7 +103,7 @@ func (id identity) stage() stage {
 // resume continues the formation of a node where it stopped. bootstrapped tells
 // that the node's log or snapshot names its members.
 func (f *formation) resume(bootstrapped bool) error {
-	f.formed = make(chan struct{})
+	f.formed, f.obstacle = make(chan struct{}), "looking for the other nodes"
 	switch stage := f.identity.stage(); {
 	case stage == member && !bootstrapped:
 		return fmt.Errorf("%w: %s says that the node is a member, but log and snapshots are gone", ErrIdentity, identityFile)
@@ -144,10 +146,11 @@ func (f *formation) run(ctx context.Context) error {
 	said := ""
 	for f.clusterID() == "" {
 		obstacle, err := f.advance(ctx)
-		if err != nil {
+		if err = cmp.Or(err, f.broke()); err != nil {
 			return fmt.Errorf("form cluster: %w", err)
 		}
-		if obstacle != said && ctx.Err() == nil {
+		f.setObstacle(obstacle)
+		if obstacle != "" && obstacle != said && ctx.Err() == nil {
 			f.log.Warn("waiting for the cluster to form", "obstacle", obstacle)
 			said = obstacle
 		}
@@ -163,31 +166,46 @@ func (f *formation) run(ctx context.Context) error {
 	return nil
 }
 
+func (f *formation) broke() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.broken
+}
+
+func (f *formation) setObstacle(obstacle string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.obstacle = obstacle
+}
+
 // advance asks all others and takes the step that their answers allow. Otherwise
 // it tells what stands in the way.
 func (f *formation) advance(ctx context.Context) (obstacle string, err error) {
 	answers, obstacle := f.askAll(ctx, nil)
 	mine := f.standing()
-	switch {
-	case mine.Stage == member: // told by an earlier answer
-		return "", nil
-	case mine.Stage == promised && mine.isJoined(answers, len(f.others)):
-		return "", f.join()
-	case obstacle != "":
-	case mine.Stage == blank:
-		obstacle, err = f.propose(mine, answers)
-	default:
-		_, obstacle = f.askAll(ctx, &promise{mine.ClusterID, mine.Founders})
+	if mine.Stage == blank {
+		if obstacle == "" {
+			obstacle, err = f.propose(mine, answers)
+		}
+		if mine = f.standing(); err != nil || mine.Stage == blank {
+			return obstacle, err
+		}
 	}
-	f.mu.Lock()
-	f.obstacle = obstacle
-	f.mu.Unlock()
-	return obstacle, err
+	if !mine.isFounded(answers, len(f.others)) {
+		answers, obstacle = f.askAll(ctx, &promise{mine.ClusterID, mine.Founders})
+	}
+	if mine.isFounded(answers, len(f.others)) {
+		return "", f.join()
+	}
+	if obstacle == "" {
+		obstacle = "not all nodes have promised to be of it"
+	}
+	return obstacle, nil
 }
 
-// isJoined reports whether the cluster that a node has promised to join is
-// founded: all others have promised as well, or one already knows that they have.
-func (s standing) isJoined(answers []standing, others int) bool {
+// isFounded reports whether all others have made the promise of this node as well,
+// or one already knows that they have.
+func (s standing) isFounded(answers []standing, others int) bool {
 	same := 0
 	for _, a := range answers {
 		if a.ClusterID != s.ClusterID {
@@ -273,6 +291,7 @@ func isFounder(founders []founder, name, raftID string) bool {
 
 // propose has the node of the lowest name mint a cluster id, and promise first,
 // when all others are blank. A node that is not the lowest waits to be asked.
+// It returns what stands in the way.
 func (f *formation) propose(mine standing, answers []standing) (obstacle string, err error) {
 	for _, a := range answers {
 		if a.Name < mine.Name || a.Stage != blank {
@@ -288,7 +307,7 @@ func (f *formation) propose(mine standing, answers []standing) (obstacle string,
 		p.Founders = append(p.Founders, founder{Name: s.Name, Address: target.Address, RaftID: s.RaftID})
 	}
 	slices.SortFunc(p.Founders, func(a, b founder) int { return strings.Compare(a.Name, b.Name) })
-	return "the others have yet to promise", f.promise(p)
+	return "", f.promise(p)
 }
 
 // promise writes down that the node will be of that cluster and of no other. It
@@ -296,12 +315,13 @@ func (f *formation) propose(mine standing, answers []standing) (obstacle string,
 func (f *formation) promise(p promise) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.identity.stage() != blank {
-		return nil
+	if f.broken != nil || f.identity.stage() != blank {
+		return f.broken
 	}
 	id := f.identity
 	id.ClusterID, id.Founders, id.Forming = p.ClusterID, p.Founders, true
 	if err := f.write(id); err != nil {
+		f.broken = err
 		return err
 	}
 	f.identity = id

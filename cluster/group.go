@@ -65,7 +65,9 @@ type groupConfig struct {
 	timeout time.Duration // of a command whose context has no deadline
 	log     *slog.Logger
 	// transport makes what raft talks to the other members with. Raft closes it.
-	transport func() raft.Transport
+	transport func() guardedTransport
+	// breakLinks closes the connections to a member; nil if there is none.
+	breakLinks func(raft.ServerAddress)
 	// lease, nil if the node is alone, tells how fresh its leadership is.
 	lease *lease
 	// leads is told when this node begins to serve as the leader, or ends to.
@@ -96,8 +98,13 @@ func openGroup(c groupConfig) (*group, error) {
 
 // openRaft starts a raft on the stores, with a transport of its own.
 func (g *group) openRaft() error {
-	r, err := raft.NewRaft(raftConfig(g.id, g.log), g.machine, g.stores.log, g.stores.stable, g.stores.snapshots, g.transport())
+	if err := mendLog(g.stores.log, g.stores.snapshots); err != nil {
+		return err
+	}
+	fsm, transport := &restorer{Machine: g.machine, fatal: g.fatal}, g.guard(g.transport())
+	r, err := raft.NewRaft(raftConfig(g.id, g.log), fsm, g.stores.log, g.stores.stable, g.stores.snapshots, transport)
 	if err != nil {
+		err = errors.Join(err, transport.Close())
 		_, damage := g.stores.snapshots.List() // raft has logged it, but does not return it
 		return errors.Join(fmt.Errorf("open raft: %w: %w", ErrRestore, err), damage)
 	}
@@ -108,7 +115,21 @@ func (g *group) openRaft() error {
 		return false
 	}))
 	g.raft.Store(r)
+	fsm.running.Store(true)
 	return nil
+}
+
+// guard puts a guard around a transport.
+func (g *group) guard(transport guardedTransport) *guard {
+	return newGuard(transport, guardConfig{
+		log: g.stores.log, snapshots: g.stores.snapshots,
+		applied:    g.machine.AppliedIndex,
+		last:       func() uint64 { return g.raft.Load().LastIndex() },
+		reopen:     g.reopen,
+		breakLinks: g.breakLinks,
+		fatal:      func(err error) { g.fatal(ExitCode(err), err) },
+		logger:     g.log,
+	})
 }
 
 // reopen ends raft and starts it anew on the same stores, which repair may change
@@ -120,6 +141,9 @@ func (g *group) reopen(repair func() error) error {
 		return ErrNoLeader
 	}
 	g.lower()
+	if err := g.rewindable(); err != nil {
+		return err
+	}
 	if err := g.raft.Load().Shutdown().Error(); err != nil {
 		return fmt.Errorf("end raft: %w", err)
 	}
@@ -132,6 +156,20 @@ func (g *group) reopen(repair func() error) error {
 	select {
 	case g.reopened <- struct{}{}:
 	default:
+	}
+	return nil
+}
+
+// rewindable makes sure that there is a snapshot: a raft that is opened begins
+// with the newest one, and without one it would apply the log to a state that has
+// it.
+func (g *group) rewindable() error {
+	newest, err := newestSnapshot(g.stores.snapshots)
+	if err != nil || newest.Index > 0 || g.machine.AppliedIndex() == 0 {
+		return err
+	}
+	if err := g.raft.Load().Snapshot().Error(); err != nil {
+		return fmt.Errorf("take snapshot to go back to: %w", err)
 	}
 	return nil
 }

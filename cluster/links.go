@@ -40,11 +40,18 @@ func (n *Node) call(ctx context.Context, to peer.Target, method byte, request []
 }
 
 // transport is what a raft talks to the other members with.
-func (n *Node) transport() raft.Transport {
+func (n *Node) transport() guardedTransport {
 	return raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
 		Stream: n.port.Raft(0), MaxPool: raftPool, Timeout: raftIOTimeout,
 		ServerAddressProvider: addressBook{n.members}, Logger: newRaftLogger(n.config.Logger),
 	})
+}
+
+// breakLinks closes the connections to the member at a raft address.
+func (n *Node) breakLinks(address raft.ServerAddress) {
+	if target, err := peer.ParseTarget(string(address)); err == nil {
+		n.port.CloseConnectionsOf(target.Name)
+	}
 }
 
 // addressBook has raft dial members where --cluster says that they are, which may

@@ -176,7 +176,7 @@ func (n *Node) openGroup(id identity) (err error) {
 	if n.members.alone() {
 		n.aloneID = id.ClusterID
 		address, _ := raft.NewInmemTransport(raft.ServerAddress(id.RaftID))
-		group.transport = func() raft.Transport {
+		group.transport = func() guardedTransport {
 			_, transport := raft.NewInmemTransport(address)
 			return transport
 		}
@@ -186,7 +186,7 @@ func (n *Node) openGroup(id identity) (err error) {
 		return n.group.bootstrap([]raft.Server{{ID: group.id, Address: address}})
 	}
 	n.openPort(id)
-	group.transport = n.transport
+	group.transport, group.breakLinks = n.transport, n.breakLinks
 	group.ask = n.pings.refresh
 	group.lease = newLease(c.Elapsed, n.members.hasMajority)
 	group.leads = n.line.lead

@@ -141,6 +141,7 @@ type InMemory struct {
 	stable    raft.StableStore
 	snapshots raft.SnapshotStore
 	id        atomic.Pointer[identity]
+	identify  func(identity) error // for tests: called before an identity is written down
 }
 
 // NewInMemory makes an empty one.
@@ -162,6 +163,11 @@ func (m *InMemory) open(name string, member bool) (*stores, identity) {
 		busy:     func() time.Duration { return 0 },
 		written:  func() uint64 { return 0 },
 		identify: func(id identity) error {
+			if m.identify != nil {
+				if err := m.identify(id); err != nil {
+					return err
+				}
+			}
 			m.id.Store(&id)
 			return nil
 		},

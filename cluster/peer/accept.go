@@ -41,7 +41,7 @@ func (p *Port) welcome(raw net.Conn) {
 	}
 	v := p.judge(conn, h)
 	_, err = conn.Write(helloAnswer{v, p.config.ClusterID(), p.config.Name}.encode())
-	if v != accepted {
+	if v != accepted && v != refusedUnformed { // which is a matter of moments, or of formation
 		p.refusals.note(raw.RemoteAddr(), h, v.String())
 	}
 	if err == nil {
@@ -87,10 +87,8 @@ func (p *Port) judge(conn net.Conn, h hello) verdict {
 		return refusedName
 	case h.from == "" || !certified(conn, h.from):
 		return refusedSender
-	case !h.kind.fits(p.config.ClusterID(), h.cluster):
-		return refusedCluster
 	}
-	return accepted
+	return h.kind.judgeClusters(p.config.ClusterID(), h.cluster)
 }
 
 // certified reports whether the certificate at the other end of conn is that of

@@ -66,8 +66,6 @@ func (p *Port) judgeAnswer(conn net.Conn, to Target, h hello, a helloAnswer) ver
 	switch {
 	case a.name != to.Name || !certified(conn, to.Name):
 		return refusedName
-	case !h.kind.fits(h.cluster, a.cluster):
-		return refusedCluster
 	}
-	return accepted
+	return h.kind.judgeClusters(h.cluster, a.cluster)
 }

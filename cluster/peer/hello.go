@@ -29,6 +29,7 @@ const (
 	refusedName
 	refusedSender
 	refusedKind
+	refusedUnformed
 )
 
 func (v verdict) String() string {
@@ -41,6 +42,8 @@ func (v verdict) String() string {
 		return "another node was reached than the one meant"
 	case refusedSender:
 		return "the certificate does not name the sender"
+	case refusedUnformed:
+		return "one of the nodes has no cluster yet"
 	case refusedKind:
 		return "unknown kind of connection"
 	}
@@ -133,11 +136,16 @@ func readStrings(r io.Reader, into ...*string) error {
 	return nil
 }
 
-// fits reports whether nodes of these clusters may talk. A node that has no
-// cluster yet talks about formation only.
-func (k kind) fits(ours, theirs string) bool {
-	if k == kindFormation {
-		return ours == "" || theirs == "" || ours == theirs
+// judgeClusters decides whether nodes of these clusters may talk. A node that has
+// no cluster yet talks about formation only.
+func (k kind) judgeClusters(ours, theirs string) verdict {
+	switch {
+	case ours == "" || theirs == "":
+		if k != kindFormation {
+			return refusedUnformed
+		}
+	case ours != theirs:
+		return refusedCluster
 	}
-	return ours != "" && ours == theirs
+	return accepted
 }

@@ -84,12 +84,21 @@ type Port struct {
 	links     map[linkName]*linkSlot // to other nodes
 }
 
-// Listen opens the port at addr, a host:port; port 0 takes a free one.
-func Listen(addr string, c Config) (*Port, error) {
+// ListenTCP opens addr, a host:port, for a Port; port 0 takes a free one.
+func ListenTCP(addr string) (net.Listener, error) {
 	lc := net.ListenConfig{KeepAliveConfig: keepAlive}
 	ln, err := lc.Listen(context.Background(), "tcp", addr)
 	if err != nil {
 		return nil, fmt.Errorf("open peer port: %w", err)
+	}
+	return ln, nil
+}
+
+// Listen opens a Port at addr.
+func Listen(addr string, c Config) (*Port, error) {
+	ln, err := ListenTCP(addr)
+	if err != nil {
+		return nil, err
 	}
 	return New(ln, c), nil
 }

@@ -94,6 +94,7 @@ func newParser(g *grammar, exit func(int), stdout, stderr io.Writer) (*kong.Kong
 		kong.DefaultEnvars("HOLDFAST"),
 		kong.Configuration(readConfigFile),
 		kong.ExplicitGroups([]kong.Group{
+			{Key: "cluster", Title: "Members of a cluster:"},
 			{Key: "settings", Title: "Settings, which the first start of a cluster writes down (later: holdfast settings set):"},
 			{Key: "test", Title: "For tests:"},
 		}),

@@ -25,6 +25,13 @@ type serveFlags struct {
 	Admin  string `default:"127.0.0.1:4567" placeholder:"HOST:PORT" help:"Where the admin port listens (${default})."`
 	Node   string `default:"n1" placeholder:"NAME" help:"Name of the node (${default})."`
 
+	Cluster       []string `group:"cluster" placeholder:"NAME=HOST:PORT" help:"All members, this node included, with the addresses of their peer ports; none: this node is alone."`
+	Peer          string   `group:"cluster" placeholder:"HOST:PORT" help:"Where the peer port listens (this node's address in --cluster)."`
+	PeerCA        string   `group:"cluster" name:"peer-ca" placeholder:"FILE" help:"Certificate of the authority that signed those of all members (holdfast cert ca)."`
+	PeerCert      string   `group:"cluster" placeholder:"FILE" help:"Certificate of this member (holdfast cert node)."`
+	PeerKey       string   `group:"cluster" placeholder:"FILE" help:"Key of that certificate."`
+	InsecurePeers bool     `group:"cluster" help:"Members talk in the clear and believe each other; on loopback addresses only."`
+
 	TLSCert      string         `name:"tls-cert" placeholder:"FILE" help:"Certificate of the API port, which is https then; reread on SIGHUP."`
 	TLSKey       string         `name:"tls-key" placeholder:"FILE" help:"Key of that certificate."`
 	TrustedProxy []netip.Prefix `placeholder:"CIDR" help:"Load balancers whose X-Forwarded headers name the host in queue URLs."`
@@ -70,6 +77,9 @@ func (f *serveFlags) Validate() error {
 		return fmt.Errorf("--test-snapshot-entries needs --test-mode")
 	}
 	if _, err := f.seed(); err != nil {
+		return err
+	}
+	if err := f.checkCluster(); err != nil {
 		return err
 	}
 	return f.checkExposure()
