@@ -64,7 +64,7 @@ func (t *trial) run(ctx context.Context) error {
 	for i := 1; i <= nodes; i++ {
 		endpoints = append(endpoints, "http://"+t.api(i))
 	}
-	balancer, err := balance.New(endpoints)
+	balancer, err := balance.New(endpoints, balance.NewTransport())
 	if err != nil {
 		return err
 	}
