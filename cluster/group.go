@@ -73,6 +73,10 @@ type groupConfig struct {
 	transport func() guardedTransport
 	// breakLinks closes the connections to a member; nil if there is none.
 	breakLinks func(raft.ServerAddress)
+	// lease, nil if the node is alone, tells how fresh its leadership is.
+	lease *lease
+	// leads is told when this node begins to serve as the leader, or ends to.
+	leads func(bool)
 	// ask, which may be nil, has all other members tell anew how they are.
 	ask func(context.Context)
 	// seed is what the settings are when the cluster forms.
@@ -192,7 +196,11 @@ func (g *group) apply(entry []byte) raft.ApplyFuture {
 	if !g.proposing.Load() {
 		return refused{}
 	}
-	return g.raft.Load().Apply(entry, g.timeout)
+	if g.lease == nil {
+		return g.raft.Load().Apply(entry, g.timeout)
+	}
+	began := g.lease.elapsed()
+	return g.lease.watch(g.raft.Load().Apply(entry, g.timeout), began)
 }
 
 // refused is the answer to an entry that was not given to raft.
@@ -237,6 +245,7 @@ func (g *group) takeOver(ctx context.Context) error {
 	if g.ask != nil {
 		g.ask(ctx)
 	}
+	g.lease.begin()
 	if err := g.raft.Load().Barrier(g.timeout).Error(); err != nil {
 		return fmt.Errorf("apply the log: %w", err)
 	}
@@ -249,6 +258,9 @@ func (g *group) takeOver(ctx context.Context) error {
 	}
 	g.changes.Add(1)
 	g.leading.Store(true)
+	if g.leads != nil {
+		g.leads(true)
+	}
 	g.announce()
 	return nil
 }
@@ -258,6 +270,9 @@ func (g *group) lower() {
 	g.proposing.Store(false)
 	if g.leading.Swap(false) {
 		g.changes.Add(1)
+	}
+	if g.leads != nil {
+		g.leads(false)
 	}
 	g.announce()
 }
@@ -402,6 +417,25 @@ func (g *group) propose(ctx context.Context, c raftfsm.Command, bodies [][]byte)
 		p.held = size
 	}
 	return g.submit(ctx, p)
+}
+
+// proposeOnce puts one command into the log, under its origin, and returns its
+// outcome. It does not try again; else it is as propose.
+func (g *group) proposeOnce(ctx context.Context, c raftfsm.Command, o raftfsm.Origin, timeout time.Duration) (raftfsm.Outcome, error) {
+	p := g.coalescer.take()
+	p.expired.Reset(timeout)
+	p.origin = o
+	var err error
+	if p.command, err = raftfsm.AppendCommand(p.command[:0], c, nil); err != nil {
+		g.coalescer.recycle(p)
+		return raftfsm.Outcome{}, err
+	}
+	if err := g.coalescer.submit(ctx, p); err != nil {
+		return raftfsm.Outcome{}, err
+	}
+	outcome, err := p.outcome, p.err
+	g.coalescer.recycle(p)
+	return outcome, err
 }
 
 // submit puts p into the log, again and again until it meets a leader.

@@ -85,6 +85,9 @@ func (n *Node) pong(context.Context, string, []byte) []byte {
 // heard takes in what a member said of itself.
 func (n *Node) heard(p pong, sent, received time.Duration) {
 	n.clock.heard(p.Name, p.Clock, sent, received)
+	if p.Leader == n.config.NodeName && p.Term == n.group.raft.Load().CurrentTerm() {
+		n.group.lease.follows(p.Name, sent)
+	}
 	switch {
 	case n.group.leading.Load():
 		n.readiness.led()
