@@ -93,6 +93,7 @@ func (n *Node) heard(p pong, sent, received time.Duration) {
 		n.readiness.led()
 	case p.Leads:
 		n.readiness.heard(p.Applied, n.machine.AppliedIndex())
+		n.group.compareSettings()
 	}
 	n.endIfDiverged(n.machine.Digests())
 }

@@ -122,7 +122,7 @@ func (n *Node) open(dog *watchdog) (err error) {
 	}()
 	n.clock = newClock(c.Now, c.Elapsed, 1+len(n.members.others), c.Logger)
 	n.readiness.elapsed = c.Elapsed
-	n.strandings = &strandings{elapsed: c.Elapsed, log: c.Logger}
+	n.strandings = &strandings{elapsed: c.Elapsed, log: c.Logger, leads: func() bool { return n.group.leading.Load() }}
 	n.machine = raftfsm.New(n.stores.bodies, func(events []sqs.Event) {
 		n.strandings.notify(events)
 		n.line.notify(events)
