@@ -27,6 +27,11 @@ build:
 run: build
 	exec bin/holdfast serve $(ARGS)
 
+## cluster: three nodes on ./holdfast-cluster behind a balancer; Ctrl-C ends all
+cluster: build
+	$(GO) build -o bin/holdfast-trial ./jepsen/trial
+	exec bin/holdfast-trial $(ARGS)
+
 ## test: all that CI runs: lint, unit, race, conformance, kills, fuzz
 test: lint unit race conformance kills fuzz
 
@@ -96,4 +101,4 @@ $(LINTER):
 $(GREMLINS):
 	GOBIN=$(TOOLS) $(GO) install github.com/go-gremlins/gremlins/cmd/gremlins@$(GREMLINS_VERSION)
 
-.PHONY: help build run test test-long test-clients bench bench-backlog lint fmt unit race conformance kills fuzz mutate
+.PHONY: help build run cluster test test-long test-clients bench bench-backlog lint fmt unit race conformance kills fuzz mutate

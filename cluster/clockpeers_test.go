@@ -350,7 +350,6 @@ func (s *clockSim) index(m *simMachine) int {
 
 // fault breaks something of m, and returns how to heal it.
 func (s *clockSim) fault(m *simMachine) (heal func()) {
-
 	switch s.random.IntN(5) {
 	case 0:
 		step := time.Duration(s.random.Int64N(int64(2*time.Hour))) - time.Hour

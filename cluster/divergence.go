@@ -6,11 +6,10 @@ import (
 	"holdfast.internal/raftfsm"
 )
 
-// compareDigests ends the node if its state differs from that of all others: it
-// applied the same entries with another result, so one more answer of it is one
-// too many.
-func (n *Node) compareDigests() {
-	own := n.machine.Digests()
+// endIfDiverged ends the node if its state, by the digests of its own, differs from
+// that of all others: it applied the same entries with another result, so one
+// more answer of it is one too many.
+func (n *Node) endIfDiverged(own []raftfsm.IndexedDigest) {
 	index, alone := diverged(own, n.members.up(), len(n.members.others)+1)
 	if !alone {
 		return

@@ -228,6 +228,7 @@ func (g *group) lead(ctx context.Context) error {
 // everything from before is applied, the clock goes on from it, and there is a
 // cluster.
 func (g *group) takeOver(ctx context.Context) error {
+	term := g.raft.Load().CurrentTerm() // before the barrier: afterwards it may be that of the next leader
 	if g.ask != nil {
 		g.ask(ctx)
 	}
@@ -236,7 +237,7 @@ func (g *group) takeOver(ctx context.Context) error {
 	}
 	var applied sqs.Time
 	g.machine.View(func(v raftfsm.View) { applied = v.Now() })
-	g.clock.lead(applied, g.raft.Load().CurrentTerm())
+	g.clock.lead(applied, term)
 	g.proposing.Store(true)
 	if err := g.form(ctx, g.seed()); err != nil {
 		return fmt.Errorf("form cluster: %w", err)

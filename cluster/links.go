@@ -89,9 +89,9 @@ func (n *Node) heard(p pong, sent, received time.Duration) {
 	case n.group.leading.Load():
 		n.readiness.led()
 	case p.Leads:
-		n.readiness.heard(p.Commit, n.machine.AppliedIndex())
+		n.readiness.heard(p.Applied, n.machine.AppliedIndex())
 	}
-	n.compareDigests()
+	n.endIfDiverged(n.machine.Digests())
 }
 
 // handOver gives the leadership away before the node ends.

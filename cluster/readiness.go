@@ -24,7 +24,7 @@ type readiness struct {
 	seen     bool          // a leader, ever
 	leaderAt time.Duration // when it was seen last
 	caughtUp bool
-	goal     uint64 // index that the leader had committed at goalAt; 0: reached
+	goal     uint64 // index that the leader had applied at goalAt; 0: reached
 	goalAt   time.Duration
 }
 
@@ -35,18 +35,19 @@ func (r *readiness) led() {
 	r.seen, r.leaderAt, r.caughtUp, r.goal = true, r.elapsed(), true, 0
 }
 
-// heard notes that the leader has said what it has committed.
-func (r *readiness) heard(commit, applied uint64) {
+// heard notes that the leader has said what it has applied, and what this node has
+// applied.
+func (r *readiness) heard(leader, own uint64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	now := r.elapsed()
 	r.seen, r.leaderAt = true, now
-	if r.goal != 0 && applied >= r.goal {
+	if r.goal != 0 && own >= r.goal {
 		r.caughtUp, r.goal = true, 0
 	}
 	switch {
 	case r.goal == 0:
-		r.goal, r.goalAt = commit, now
+		r.goal, r.goalAt = leader, now
 	case now-r.goalAt > lagGrace:
 		r.caughtUp = false
 	}

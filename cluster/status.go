@@ -134,7 +134,7 @@ func (n *Node) memberStatus(own GroupStatus, wallOffset time.Duration) (list []M
 			m.LastContact = n.config.Elapsed() - r.at
 			m.Up, m.Applied, m.Version = m.LastContact <= upFor, r.Applied, r.Version
 			m.ClockOffset, _ = n.clock.peerOffset(m.Name)
-			m.LagEntries = max(own.Commit, r.Applied) - r.Applied
+			m.LagEntries = max(own.Applied, r.Applied) - r.Applied
 		}
 		list = append(list, m)
 	}

@@ -11,10 +11,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ErrUnavailable says that a fault cannot be injected here: Disk needs Linux,
-// root, loop devices and mkfs.ext4.
-var ErrUnavailable = errors.New("fault not available on this machine")
-
 // The ioctls of a mounted file system.
 const (
 	ioctlFreeze   = 0xc0045877 // FIFREEZE
@@ -33,7 +29,7 @@ type Disk struct {
 
 // NewDisk makes a file system of the given size (at least 8 MiB) in dir and
 // mounts it. It returns an error that wraps ErrUnavailable where that cannot be
-// done. The caller must Close it.
+// done: it needs Linux, root, loop devices and mkfs.ext4. The caller must Close it.
 func NewDisk(dir string, size int64) (*Disk, error) {
 	if os.Geteuid() != 0 {
 		return nil, fmt.Errorf("mount disk: not root: %w", ErrUnavailable)
