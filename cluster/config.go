@@ -63,7 +63,7 @@ type Config struct {
 	// InMemory, for tests in virtual time, replaces DataDir.
 	InMemory *InMemory
 
-	retainBytes int64 // of the log, at least; other than the default in tests
+	retainBytes, retainLimit int64 // of the log; other than the defaults in tests
 
 	// peerDial, for tests, replaces TCP.
 	peerDial func(ctx context.Context, address string) (net.Conn, error)
@@ -91,7 +91,7 @@ func (c Config) withDefaults() (Config, error) {
 		c.Elapsed = newSteadyClock().elapsed
 	}
 	if c.retainBytes == 0 {
-		c.retainBytes = wal.DefaultRetainBytes
+		c.retainBytes, c.retainLimit = wal.DefaultRetainBytes, wal.DefaultRetainLimit
 	}
 	if c.Fatal == nil {
 		c.Fatal = func(code int, err error) { panic(fmt.Sprintf("cluster: exit %d: %v", code, err)) }

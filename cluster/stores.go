@@ -75,7 +75,7 @@ func openStores(c Config, fsyncs *histogram, fatal func(error)) (_ *stores, _ id
 	}
 	keep := &retention{elapsed: c.Elapsed}
 	log, err := wal.OpenLog(filepath.Join(c.DataDir, logDir), wal.LogOptions{
-		RetainBytes: int(min(c.retainBytes, size/10)), RetainLimit: int(min(wal.DefaultRetainLimit, size/10)), Needed: keep.needed,
+		RetainBytes: int(min(c.retainBytes, size/10)), RetainLimit: int(min(c.retainLimit, size/10)), Needed: keep.needed,
 		Fatal: fatal, Observe: fsyncs.observe, Logger: c.Logger,
 	})
 	if err != nil {
