@@ -27,6 +27,10 @@ const (
 	// again.
 	retryEvery = 20 * time.Millisecond
 
+	// formationTimeout is how long a new leader tries to seed the state of a new
+	// cluster before it looks whether it still leads.
+	formationTimeout = 2 * time.Second
+
 	// handOverTimeout bounds how long a leader that ends looks for another one.
 	handOverTimeout = time.Second
 
@@ -51,6 +55,7 @@ type group struct {
 	proposing atomic.Bool   // leads, and its clock goes on from that of the leader before
 	leading   atomic.Bool   // and serves: all of the terms before is applied, and there are settings
 	changes   atomic.Uint64 // of leadership
+	compared  sync.Once     // the settings, with those given
 
 	news     sync.Mutex
 	turnover chan struct{} // closed when the leader known here changes
@@ -68,6 +73,10 @@ type groupConfig struct {
 	transport func() guardedTransport
 	// breakLinks closes the connections to a member; nil if there is none.
 	breakLinks func(raft.ServerAddress)
+	// lease, nil if the node is alone, tells how fresh its leadership is.
+	lease *lease
+	// leads is told when this node begins to serve as the leader, or ends to.
+	leads func(bool)
 	// ask, which may be nil, has all other members tell anew how they are.
 	ask func(context.Context)
 	// seed is what the settings are when the cluster forms.
@@ -187,7 +196,11 @@ func (g *group) apply(entry []byte) raft.ApplyFuture {
 	if !g.proposing.Load() {
 		return refused{}
 	}
-	return g.raft.Load().Apply(entry, g.timeout)
+	if g.lease == nil {
+		return g.raft.Load().Apply(entry, g.timeout)
+	}
+	began := g.lease.elapsed()
+	return g.lease.watch(g.raft.Load().Apply(entry, g.timeout), began)
 }
 
 // refused is the answer to an entry that was not given to raft.
@@ -232,6 +245,7 @@ func (g *group) takeOver(ctx context.Context) error {
 	if g.ask != nil {
 		g.ask(ctx)
 	}
+	g.lease.begin()
 	if err := g.raft.Load().Barrier(g.timeout).Error(); err != nil {
 		return fmt.Errorf("apply the log: %w", err)
 	}
@@ -244,6 +258,9 @@ func (g *group) takeOver(ctx context.Context) error {
 	}
 	g.changes.Add(1)
 	g.leading.Store(true)
+	if g.leads != nil {
+		g.leads(true)
+	}
 	g.announce()
 	return nil
 }
@@ -254,18 +271,22 @@ func (g *group) lower() {
 	if g.leading.Swap(false) {
 		g.changes.Add(1)
 	}
+	if g.leads != nil {
+		g.leads(false)
+	}
 	g.announce()
 }
 
 // form seeds the state of a new cluster. In one that is formed the state is
-// obeyed, and differences to seed are logged. It checks that both are of the
-// same cluster.
+// obeyed. It checks that both are of the same cluster.
 func (g *group) form(ctx context.Context, seed raftfsm.Settings) error {
 	settings := g.machine.Settings()
 	if settings.ClusterID == "" {
 		key := raftfsm.HandleKey{ID: 1}
 		_, _ = rand.Read(key.Key[:]) // never fails
 		seed.HandleKeys = []raftfsm.HandleKey{key}
+		ctx, cancel := context.WithTimeout(ctx, formationTimeout)
+		defer cancel()
 		outcome, err := g.propose(ctx, raftfsm.Form{ClusterID: seed.ClusterID, Settings: seed}, nil)
 		if err == nil {
 			err = outcome.Err
@@ -275,14 +296,27 @@ func (g *group) form(ctx context.Context, seed raftfsm.Settings) error {
 	if settings.ClusterID != seed.ClusterID {
 		return fmt.Errorf("%w: the state is of cluster %s, %s of %s", ErrIdentity, settings.ClusterID, identityFile, seed.ClusterID)
 	}
-	seed.Version = settings.Version
-	obeyed := settings.List()
-	for i, given := range seed.List() {
-		if given != obeyed[i] {
-			g.log.Warn("setting differs; the state is obeyed", "setting", given.Name, "given", given.Value, "state", obeyed[i].Value)
-		}
-	}
+	g.compareSettings()
 	return nil
+}
+
+// compareSettings logs, once, in what the settings in force differ from those that
+// this node was started with.
+func (g *group) compareSettings() {
+	settings := g.machine.Settings()
+	if settings.ClusterID == "" {
+		return
+	}
+	g.compared.Do(func() {
+		seed := g.seed()
+		seed.Version = settings.Version
+		obeyed := settings.List()
+		for i, given := range seed.List() {
+			if given != obeyed[i] {
+				g.log.Warn("setting differs; the state is obeyed", "setting", given.Name, "given", given.Value, "state", obeyed[i].Value)
+			}
+		}
+	})
 }
 
 // follow keeps track of the leadership until ctx is done.
@@ -383,6 +417,25 @@ func (g *group) propose(ctx context.Context, c raftfsm.Command, bodies [][]byte)
 		p.held = size
 	}
 	return g.submit(ctx, p)
+}
+
+// proposeOnce puts one command into the log, under its origin, and returns its
+// outcome. It does not try again; else it is as propose.
+func (g *group) proposeOnce(ctx context.Context, c raftfsm.Command, o raftfsm.Origin, timeout time.Duration) (raftfsm.Outcome, error) {
+	p := g.coalescer.take()
+	p.expired.Reset(timeout)
+	p.origin = o
+	var err error
+	if p.command, err = raftfsm.AppendCommand(p.command[:0], c, nil); err != nil {
+		g.coalescer.recycle(p)
+		return raftfsm.Outcome{}, err
+	}
+	if err := g.coalescer.submit(ctx, p); err != nil {
+		return raftfsm.Outcome{}, err
+	}
+	outcome, err := p.outcome, p.err
+	g.coalescer.recycle(p)
+	return outcome, err
 }
 
 // submit puts p into the log, again and again until it meets a leader.

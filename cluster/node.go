@@ -27,6 +27,7 @@ type Node struct {
 	readiness   readiness
 	machine     *raftfsm.Machine
 	group       *group
+	gateway     *gateway // nil if the node is alone
 	line        *line
 	clock       *clock
 	gauges      *gauges
@@ -76,9 +77,13 @@ func Start(ctx context.Context, c Config) (*Node, error) {
 	}
 	n.gauges.look()
 	pulse := &pulse{group: n.group, log: c.Logger}
-	for _, loop := range []func(context.Context){
+	loops := []func(context.Context){
 		n.group.follow, n.gauges.run, n.strandings.run, pulse.run, n.snapshotter.run,
-	} {
+	}
+	if n.gateway != nil {
+		loops = append(loops, n.gateway.follow, n.gateway.keepSession)
+	}
+	for _, loop := range loops {
 		n.loops.Go(func() { loop(background) })
 	}
 	c.Logger.Info("node started", "node", c.NodeName, "raft_id", n.group.id,
@@ -117,7 +122,7 @@ func (n *Node) open(dog *watchdog) (err error) {
 	}()
 	n.clock = newClock(c.Now, c.Elapsed, 1+len(n.members.others), c.Logger)
 	n.readiness.elapsed = c.Elapsed
-	n.strandings = &strandings{elapsed: c.Elapsed, log: c.Logger}
+	n.strandings = &strandings{elapsed: c.Elapsed, log: c.Logger, leads: func() bool { return n.group.leading.Load() }}
 	n.machine = raftfsm.New(n.stores.bodies, func(events []sqs.Event) {
 		n.strandings.notify(events)
 		n.line.notify(events)
@@ -184,9 +189,15 @@ func (n *Node) openGroup(id identity) (err error) {
 	n.openPort(id)
 	group.transport, group.breakLinks = n.transport, n.breakLinks
 	group.ask = n.pings.refresh
+	group.lease = newLease(c.Elapsed, n.members.hasMajority)
+	group.leads = n.line.lead
+	n.line.proven = group.lease.holds
+	n.line.lead(false)
 	if n.group, err = openGroup(group); err != nil {
 		return err
 	}
+	n.gateway = newGateway(n)
+	n.gateway.handle()
 	return n.formation.resume(!empty)
 }
 
@@ -204,6 +215,9 @@ func (n *Node) clusterID() string {
 // ErrOverloaded, or a fault. The deadline is that of ctx, or else
 // Config.RequestTimeout from now.
 func (n *Node) Do(ctx context.Context, c raftfsm.Command, bodies ...[]byte) (raftfsm.Outcome, error) {
+	if n.gateway != nil {
+		return n.gateway.do(ctx, c, bodies)
+	}
 	return n.group.propose(ctx, c, bodies)
 }
 
@@ -218,7 +232,7 @@ func (n *Node) Do(ctx context.Context, c raftfsm.Command, bodies ...[]byte) (raf
 // The error is that of Do, or the *sqs.Error that the queue answers with; then
 // Delivery.Index is set.
 func (n *Node) Receive(ctx context.Context, c sqs.ReceiveMessage, wait time.Duration, alive func() bool) (Delivery, error) {
-	outcome, err := n.line.receive(ctx, c, wait, alive)
+	outcome, err := n.receive(ctx, c, wait, alive)
 	if err != nil {
 		return Delivery{}, err
 	}
@@ -226,6 +240,13 @@ func (n *Node) Receive(ctx context.Context, c sqs.ReceiveMessage, wait time.Dura
 		n.config.Logger.Error("message withheld, its body is damaged",
 			"account", c.Queue.Account, "queue", c.Queue.Name, "sequence_number", m.SequenceNumber, "err", err)
 	})
+}
+
+func (n *Node) receive(ctx context.Context, c sqs.ReceiveMessage, wait time.Duration, alive func() bool) (raftfsm.Outcome, error) {
+	if n.gateway != nil {
+		return n.gateway.receive(ctx, c, wait, alive)
+	}
+	return n.line.receive(ctx, &poll{command: c, wait: wait, alive: alive})
 }
 
 // ParseHandle reads a receipt handle; false for a text that no node of this
@@ -256,14 +277,22 @@ func (n *Node) unready() []string {
 	switch {
 	case leading:
 		n.readiness.led()
-		return nil
+		return n.sessionless()
 	case n.formation == nil:
 		return []string{"no leader"}
 	}
 	if obstacle := n.formation.waitsFor(); obstacle != "" {
 		return []string{obstacle}
 	}
-	return n.readiness.reasons()
+	return append(n.readiness.reasons(), n.sessionless()...)
+}
+
+// sessionless says that a member cannot number its operations yet.
+func (n *Node) sessionless() []string {
+	if n.gateway == nil || n.gateway.ready() {
+		return nil
+	}
+	return []string{"session not open"}
 }
 
 // Queues describes all queues as of now, in the order of their keys.
@@ -279,6 +308,9 @@ func (n *Node) Queues() []sqs.QueueCensus {
 func (n *Node) Drain() {
 	n.draining.Store(true)
 	n.line.drain()
+	if n.gateway != nil {
+		n.gateway.drain()
+	}
 	n.tails.drain()
 }
 

@@ -30,9 +30,6 @@ type Origin struct {
 	Acks    []NumberRange // numbers whose answers have arrived, ascending
 }
 
-// NumberRange is all numbers from First to Last.
-type NumberRange struct{ First, Last uint64 }
-
 // Operation is one command of an entry, still encoded, with its origin.
 type Operation struct {
 	Origin  Origin
@@ -81,6 +78,18 @@ func numberRangeFields(f *fields, r NumberRange) NumberRange {
 	r.First = f.u64(r.First)
 	r.Last = f.u64(r.Last)
 	return r
+}
+
+// DecodeOperation reads what AppendOperation wrote, up to the end of b. The
+// command aliases b.
+func DecodeOperation(b []byte) (Operation, error) {
+	f := fields{data: b, reading: true}
+	o := Operation{Origin: originFields(&f, Origin{})}
+	o.Command = f.bytes(nil)
+	if err := f.end(); err != nil {
+		return Operation{}, fmt.Errorf("decode operation: %w", err)
+	}
+	return o, nil
 }
 
 // DecodeEntry reads an entry's time and operations. The commands alias b.

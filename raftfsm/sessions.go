@@ -74,7 +74,7 @@ type session struct {
 	id       uint64
 	node     string
 	usedAt   sqs.Time
-	finished []NumberRange   // ascending, with a gap between each two
+	finished NumberRanges
 	kept     map[uint64]kept // results that were not acknowledged, by number
 }
 
@@ -152,7 +152,7 @@ func (s *session) begin(o Origin, now sqs.Time) (answer kept, known bool, err er
 	for _, r := range o.Acks {
 		s.finish(r)
 	}
-	if s.isFinished(o.Number) {
+	if s.finished.Has(o.Number) {
 		return kept{}, false, &SessionError{s.id, o.Number, NumberFinished}
 	}
 	answer, known = s.kept[o.Number]
@@ -168,30 +168,10 @@ func (s *session) finish(r NumberRange) {
 		return
 	}
 	s.forget(r)
-	from, to := s.touching(r)
-	if from < to {
-		r.First = min(r.First, s.finished[from].First)
-		r.Last = max(r.Last, s.finished[to-1].Last)
-	}
-	s.finished = slices.Replace(s.finished, from, to, r)
+	s.finished = s.finished.Add(r)
 	if len(s.finished) > maxOpenNumbers {
 		s.closeOldestGap()
 	}
-}
-
-// touching returns which ranges r overlaps or is next to.
-func (s *session) touching(r NumberRange) (from, to int) {
-	from, _ = slices.BinarySearchFunc(s.finished, r.First, func(f NumberRange, first uint64) int {
-		if f.Last < first && f.Last+1 < first {
-			return -1
-		}
-		return 1
-	})
-	to = from
-	for to < len(s.finished) && (s.finished[to].First <= r.Last || s.finished[to].First-1 == r.Last) {
-		to++
-	}
-	return from, to
 }
 
 // closeOldestGap finishes the oldest numbers that are open: nobody can have so
@@ -210,20 +190,6 @@ func (s *session) forget(r NumberRange) {
 	for n := r.First; n-1 != r.Last; n++ {
 		delete(s.kept, n)
 	}
-}
-
-func (s *session) isFinished(number uint64) bool {
-	// Most operations are newer than all that is finished.
-	if last := len(s.finished) - 1; last < 0 || number > s.finished[last].Last {
-		return false
-	}
-	from, to := s.touching(NumberRange{number, number})
-	for _, r := range s.finished[from:to] {
-		if r.First <= number && number <= r.Last {
-			return true
-		}
-	}
-	return false
 }
 
 // isRepeatable reports whether a command that ended so may as well be executed
@@ -298,17 +264,12 @@ func (s *sessions) freeze() sessions {
 	return frozen
 }
 
-// inOrder reports whether ids and finished numbers are in the order that find
-// and touching need.
+// inOrder reports whether ids and finished numbers are as find and begin need
+// them.
 func (s *sessions) inOrder() bool {
 	for i, one := range s.list {
-		if i > 0 && s.list[i-1].id >= one.id {
+		if i > 0 && s.list[i-1].id >= one.id || !one.finished.isValid() {
 			return false
-		}
-		for j, r := range one.finished {
-			if r.First > r.Last || j > 0 && (one.finished[j-1].Last >= r.First || one.finished[j-1].Last+1 == r.First) {
-				return false
-			}
 		}
 	}
 	return true

@@ -456,11 +456,11 @@ func TestOldestGapIsClosed(t *testing.T) {
 	for n := uint64(2); len(s.finished) < maxOpenNumbers; n += 2 {
 		s.finish(NumberRange{n, n})
 	}
-	if !s.isFinished(2) || s.isFinished(3) || len(s.kept) != 3 {
+	if !s.finished.Has(2) || s.finished.Has(3) || len(s.kept) != 3 {
 		t.Fatalf("got %d results before the limit", len(s.kept))
 	}
 	s.finish(NumberRange{1 << 40, 1 << 40})
-	if len(s.finished) != maxOpenNumbers || !s.isFinished(1) || !s.isFinished(3) || s.isFinished(5) || len(s.kept) != 1 {
+	if len(s.finished) != maxOpenNumbers || !s.finished.Has(1) || !s.finished.Has(3) || s.finished.Has(5) || len(s.kept) != 1 {
 		t.Errorf("got %d ranges, the first %v, and %d results", len(s.finished), s.finished[0], len(s.kept))
 	}
 }
@@ -509,7 +509,7 @@ func TestSessionsInSnapshot(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []*session{{
-		id: 1, node: "n1", usedAt: m.now, finished: []NumberRange{{9, 9}},
+		id: 1, node: "n1", usedAt: m.now, finished: NumberRanges{{9, 9}},
 		kept: map[uint64]kept{1: {3, sqs.Done{}, nil}, 2: {4, restored.state.sessions.list[0].kept[2].result, nil}},
 	}}
 	if got := restored.state.sessions.list; !reflect.DeepEqual(got, want) {
@@ -519,8 +519,8 @@ func TestSessionsInSnapshot(t *testing.T) {
 		t.Error("the sessions are not in the snapshot")
 	}
 	for _, damage := range []func(*session){
-		func(s *session) { s.finished = []NumberRange{{5, 4}} },
-		func(s *session) { s.finished = []NumberRange{{1, 2}, {3, 3}} },
+		func(s *session) { s.finished = NumberRanges{{5, 4}} },
+		func(s *session) { s.finished = NumberRanges{{1, 2}, {3, 3}} },
 		func(*session) { m.state.sessions.list = append(m.state.sessions.list, &session{id: 1}) },
 	} {
 		damage(m.state.sessions.list[0])

@@ -2,7 +2,6 @@ package peer
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"sync"
@@ -16,12 +15,12 @@ type link struct {
 
 	mu      sync.Mutex
 	next    uint64
-	waiting map[uint64]chan frame // a closed channel says that the link broke
+	waiting map[uint64]chan Reply // a closed channel says that the link broke
 	broken  error
 }
 
 func newLink(p *Port, conn net.Conn) *link {
-	l := &link{port: p, conn: conn, out: newOutbox(conn, p.config.Now), waiting: map[uint64]chan frame{}}
+	l := &link{port: p, conn: conn, out: newOutbox(conn, p.config.Now), waiting: map[uint64]chan Reply{}}
 	writes := p.spawn(func() { l.end(l.out.run()) })
 	if !writes || !p.spawn(func() { l.end(l.read()) }) {
 		l.end(ErrClosed)
@@ -41,7 +40,7 @@ func (l *link) read() error {
 			return fmt.Errorf("read frame: unknown type %d", f.kind)
 		}
 		if c := l.forget(f.id); c != nil {
-			c <- f
+			c <- Reply{f}
 		}
 	}
 }
@@ -63,20 +62,20 @@ func (l *link) end(err error) {
 }
 
 // expect registers a call; false if the link is broken.
-func (l *link) expect() (uint64, chan frame, error) {
+func (l *link) expect() (uint64, chan Reply, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.broken != nil {
 		return 0, nil, l.broken
 	}
 	l.next++
-	c := make(chan frame, 1)
+	c := make(chan Reply, 1)
 	l.waiting[l.next] = c
 	return l.next, c, nil
 }
 
 // forget ends the wait for an answer, and returns who waited.
-func (l *link) forget(id uint64) chan frame {
+func (l *link) forget(id uint64) chan Reply {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	c := l.waiting[id]
@@ -91,34 +90,16 @@ func (l *link) isBroken() bool {
 }
 
 func (l *link) call(ctx context.Context, method byte, request []byte) ([]byte, error) {
-	id, answer, err := l.expect()
+	p, err := l.start(ctx, method, request)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrNotSent, err)
-	}
-	sent, err := l.out.add(ctx, frame{kind: frameRequest, method: method, id: id, payload: request})
-	if err != nil {
-		l.forget(id)
-		return nil, fmt.Errorf("%w: %w", ErrNotSent, err)
+		return nil, err
 	}
 	select {
-	case f, ok := <-answer:
-		if ok {
-			return f.result()
-		}
-		return nil, fmt.Errorf("%w: %w", l.fate(sent), l.broken)
+	case r, ok := <-p.reply:
+		return p.Result(r, ok)
 	case <-ctx.Done():
+		return p.Cancel(ctx.Err())
 	}
-	if l.forget(id) == nil { // the answer was faster, or the link broke
-		if f, ok := <-answer; ok {
-			return f.result()
-		}
-		return nil, fmt.Errorf("%w: %w", l.fate(sent), ctx.Err())
-	}
-	fate := l.fate(sent)
-	if errors.Is(fate, ErrBroken) {
-		l.out.addNow(frame{kind: frameCancel, id: id})
-	}
-	return nil, fmt.Errorf("%w: %w", fate, ctx.Err())
 }
 
 // fate takes a request back and says whether that was in time.

@@ -29,6 +29,7 @@ const (
 	MethodReceive   byte = 4
 	MethodBody      byte = 5
 	MethodLeave     byte = 6
+	MethodTurn      byte = 7
 )
 
 // Config configures a Port.

@@ -11,7 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httputil"
@@ -37,6 +37,7 @@ var errNone = errors.New("no node is ready")
 // Balancer is an http.Handler.
 type Balancer struct {
 	nodes []*node
+	turns *turns
 	proxy *httputil.ReverseProxy
 	next  atomic.Uint64
 }
@@ -46,10 +47,11 @@ type node struct {
 	ready atomic.Bool
 }
 
-// New makes a balancer of the nodes with these API URLs. None counts as ready
-// before Watch has asked it.
-func New(endpoints []string) (*Balancer, error) {
+// New makes a balancer of the nodes with these API URLs, which it reaches by
+// transport. None counts as ready before Watch has asked it.
+func New(endpoints []string, transport http.RoundTripper) (*Balancer, error) {
 	b := &Balancer{}
+	b.turns = &turns{balancer: b, transport: transport}
 	for _, endpoint := range endpoints {
 		u, err := url.Parse(endpoint)
 		if err != nil {
@@ -62,11 +64,7 @@ func New(endpoints []string) (*Balancer, error) {
 			r.Out.Host = r.In.Host // queue URLs are made of it
 			r.Out.URL.Scheme = "http"
 		},
-		Transport: &turns{balancer: b, transport: &http.Transport{
-			DialContext:         (&net.Dialer{Timeout: dialTimeout}).DialContext,
-			MaxIdleConnsPerHost: 1024,
-			DisableCompression:  true,
-		}},
+		Transport: b.turns,
 		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, err error) {
 			status := http.StatusBadGateway
 			if errors.Is(err, errNone) {
@@ -74,15 +72,24 @@ func New(endpoints []string) (*Balancer, error) {
 			}
 			http.Error(w, err.Error(), status)
 		},
-		ErrorLog:      log.New(discard{}, "", 0),
+		ErrorLog:      slog.NewLogLogger(slog.DiscardHandler, slog.LevelError),
 		FlushInterval: -1,
 	}
 	return b, nil
 }
 
-type discard struct{}
+// NewTransport is for nodes on this machine.
+func NewTransport() *http.Transport {
+	return &http.Transport{
+		DialContext:         (&net.Dialer{Timeout: dialTimeout}).DialContext,
+		MaxIdleConnsPerHost: 1024,
+		DisableCompression:  true,
+	}
+}
 
-func (discard) Write(p []byte) (int, error) { return len(p), nil }
+// Transport is for a client that is its own balancer: a request goes to the next
+// node that is ready, and an error is that of the connection to it.
+func (b *Balancer) Transport() http.RoundTripper { return b.turns }
 
 // ServeHTTP implements http.Handler.
 func (b *Balancer) ServeHTTP(w http.ResponseWriter, r *http.Request) { b.proxy.ServeHTTP(w, r) }
@@ -92,7 +99,7 @@ func (b *Balancer) ServeHTTP(w http.ResponseWriter, r *http.Request) { b.proxy.S
 func (b *Balancer) Watch(ctx context.Context, changed func(endpoint string, ready bool)) {
 	var watchers sync.WaitGroup
 	for _, n := range b.nodes {
-		watchers.Go(func() { n.watch(ctx, changed) })
+		watchers.Go(func() { n.watch(ctx, b.turns.transport, changed) })
 	}
 	watchers.Wait()
 }
@@ -107,10 +114,10 @@ func (b *Balancer) Ready() (ready int) {
 	return ready
 }
 
-func (n *node) watch(ctx context.Context, changed func(string, bool)) {
+func (n *node) watch(ctx context.Context, transport http.RoundTripper, changed func(string, bool)) {
 	ticker := time.NewTicker(lookEvery)
 	defer ticker.Stop()
-	client := &http.Client{Timeout: lookTimeout}
+	client := &http.Client{Transport: transport, Timeout: lookTimeout}
 	for {
 		ready := n.ask(ctx, client)
 		if n.ready.Swap(ready) != ready && changed != nil && ctx.Err() == nil {

@@ -38,7 +38,7 @@ func newBackend(t *testing.T, name string) *backend {
 // ready.
 func serveBalancer(t *testing.T, ready int, endpoints ...string) (*Balancer, *httptest.Server) {
 	t.Helper()
-	b, err := New(endpoints)
+	b, err := New(endpoints, NewTransport())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,12 +1,12 @@
 package fault
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 
 	"golang.org/x/sys/unix"
 )
@@ -50,7 +50,7 @@ func NewDisk(dir string, size int64) (*Disk, error) {
 	if err := os.Truncate(d.image, size); err != nil {
 		return nil, fmt.Errorf("make disk: %w", err)
 	}
-	if err := command("mkfs.ext4", "-q", "-F", "-m", "0", d.image); err != nil {
+	if err := command(context.Background(), "mkfs.ext4", "-q", "-F", "-m", "0", d.image); err != nil {
 		return nil, fmt.Errorf("make disk: %w", err)
 	}
 	if err := d.attach(); err != nil {
@@ -59,16 +59,8 @@ func NewDisk(dir string, size int64) (*Disk, error) {
 	return d, nil
 }
 
-func command(name string, arguments ...string) error {
-	output, err := exec.Command(name, arguments...).CombinedOutput()
-	if err != nil {
-		return fmt.Errorf("%s: %w: %s", name, err, strings.TrimSpace(string(output)))
-	}
-	return nil
-}
-
 func (d *Disk) attach() error {
-	return command("mount", "-o", "loop,noatime", d.image, d.mount)
+	return command(context.Background(), "mount", "-o", "loop,noatime", d.image, d.mount)
 }
 
 // Path returns where the file system is mounted.

@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"os"
 	"os/exec"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -189,6 +190,15 @@ func (n *Node) arguments() []string {
 	}
 	arguments := []string{"serve", "--json", "--data", n.options.DataDir, "--listen", listen, "--admin", admin}
 	return append(arguments, n.options.Flags...)
+}
+
+// command runs a program to its end.
+func command(ctx context.Context, name string, arguments ...string) error {
+	output, err := exec.CommandContext(ctx, name, arguments...).CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("%s %s: %w: %s", name, strings.Join(arguments, " "), err, strings.TrimSpace(string(output)))
+	}
+	return nil
 }
 
 func host(address string) string {
