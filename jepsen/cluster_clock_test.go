@@ -41,6 +41,7 @@ func (c *trio) expectRightTime(nodes ...*fault.Node) {
 // then the leader dies: no lease and no delay is early, or late by more than a
 // second beyond the time without a leader.
 func TestClusterWithOneWrongClock(t *testing.T) {
+	skipUnderRace(t)
 	rounds := 1
 	if *long {
 		rounds = 10
