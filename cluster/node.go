@@ -127,6 +127,7 @@ func (n *Node) open(dog *watchdog) (err error) {
 		n.strandings.notify(events)
 		n.line.notify(events)
 	})
+	n.stores.retention.lowest = func() uint64 { return n.members.lowestApplied(n.machine.AppliedIndex()) }
 	n.tails = &tails{machine: n.machine}
 	receive := func(ctx context.Context, c sqs.ReceiveMessage) (raftfsm.Outcome, error) {
 		return n.group.propose(ctx, c, nil)

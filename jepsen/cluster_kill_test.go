@@ -18,7 +18,7 @@ func TestClusterKillLeader(t *testing.T) {
 	}
 	c := startTrio(t, "--test-mode", "--test-snapshot-entries", "2000")
 	probed := createQueue(t, c.client(c.leader()), "probed", "30")
-	load := c.drive()
+	load := c.drive(patience)
 	var outages []time.Duration
 	for range kills {
 		leader := c.leader()
@@ -48,7 +48,7 @@ func TestClusterKillAll(t *testing.T) {
 		kills = 30
 	}
 	c := startTrio(t, "--test-mode", "--test-snapshot-entries", "1000")
-	load := c.drive()
+	load := c.drive(patience)
 	for range kills {
 		time.Sleep(2 * time.Second) // of load
 		if err := c.Kill(); err != nil {

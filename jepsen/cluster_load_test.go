@@ -27,9 +27,9 @@ type clusterLoad struct {
 	driven chan struct{}
 }
 
-// drive starts a load. The clients repeat nothing, and each goes to the nodes that
-// are ready in turn.
-func (c *trio) drive() *clusterLoad {
+// drive starts a load. The clients repeat nothing, wait for an answer as long as
+// timeout, and go to the nodes that are ready in turn.
+func (c *trio) drive(timeout time.Duration) *clusterLoad {
 	c.t.Helper()
 	file, err := os.Create(filepath.Join(c.t.ArtifactDir(), "history.jsonl"))
 	if err != nil {
@@ -41,7 +41,7 @@ func (c *trio) drive() *clusterLoad {
 	c.t.Logf("seed %d", seed)
 	d := &clusterLoad{c: c, file: file, driven: make(chan struct{}), load: workload.Standard{
 		Endpoint: "http://cluster", Transport: c.balanced(), Recorder: c.recorder, Run: "c" + strconv.FormatUint(seed, 36),
-		Producers: 3, Consumers: 6, Pause: 15 * time.Millisecond, Timeout: 15 * time.Second, Seed: seed,
+		Producers: 3, Consumers: 6, Pause: 15 * time.Millisecond, Timeout: timeout, Seed: seed,
 	}}
 	setup := &workload.Client{Endpoint: d.load.Endpoint, Recorder: c.recorder, HTTP: &http.Client{Transport: d.load.Transport}}
 	d.load.Queues = []workload.Queue{createQueue(c.t, setup, "short", "2"), createQueue(c.t, setup, "long", "4")}
@@ -98,6 +98,9 @@ func (d *clusterLoad) judge(slack time.Duration) checker.Coverage {
 // legalRefusals are what the state answers to clients that come late.
 var legalRefusals = []string{"InvalidParameterValueException", "MessageNotInflight"}
 
+// patience is how long clients wait that are to see no error.
+const patience = 15 * time.Second
+
 // expectNoErrors fails the test if a client got an answer with an error: a node
 // that lives has no reason for one.
 func expectNoErrors(t *testing.T, operations []history.Operation) {
@@ -147,7 +150,7 @@ func (c *trio) expectSameState() {
 // send that began afterwards was acknowledged. None of them may see an error.
 func (c *trio) outage(q workload.Queue, nodes []*fault.Node, do func()) time.Duration {
 	c.t.Helper()
-	recorder := history.NewRecorder(io.Discard) // of its own: what they send is not received
+	recorder := history.NewRecorder(io.Discard) // of their own: what they send is not received
 	var mu sync.Mutex
 	var sent []history.Operation
 	from := history.Never

@@ -98,6 +98,13 @@ func (c *trio) client(n *fault.Node) *workload.Client {
 	}
 }
 
+// unrecorded is a client whose operations the history does not hold.
+func (c *trio) unrecorded(n *fault.Node) *workload.Client {
+	client := c.client(n)
+	client.Recorder = history.NewRecorder(io.Discard)
+	return client
+}
+
 // kill ends the process of a node.
 func (c *trio) kill(n *fault.Node) {
 	c.t.Helper()
