@@ -89,6 +89,9 @@ func (n *Node) heard(p pong, sent, received time.Duration) {
 	if p.Leader == n.config.NodeName && p.Term == n.group.raft.Load().CurrentTerm() {
 		n.group.lease.follows(p.Name, sent)
 	}
+	if n.members.isNewLeader(p) {
+		n.config.Logger.Info("member leads", "member", p.Name, "term", p.Term)
+	}
 	switch {
 	case n.group.leading.Load():
 		n.readiness.led()

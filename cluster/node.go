@@ -362,8 +362,7 @@ func (n *Node) closePort() error {
 // connections open for as long as a thread hangs in fsync.
 func (n *Node) fatal(code int, err error) {
 	if n.port != nil {
-		_ = n.config.PeerListener.Close()
+		_ = n.port.Abort()
 	}
-	n.breakConnections()
 	n.dying.Do(func() { n.config.Fatal(code, err) })
 }
