@@ -371,3 +371,80 @@ func TestSessionIsRenewed(t *testing.T) {
 		}
 	})
 }
+
+// TestPollMovesFromCutOffLeader: neither its own client nor that of a follower
+// notices anything but the message.
+func TestPollMovesFromCutOffLeader(t *testing.T) {
+	inCluster(t, func(t *testing.T, c *nodes) {
+		old := c.leader()
+		one, other := c.others(old)
+		answered := map[int]chan Delivery{old: make(chan Delivery, 1), one: make(chan Delivery, 1)}
+		for i, answer := range answered {
+			go func() { answer <- receive(t, c.list[i], 20*time.Second) }()
+		}
+		time.Sleep(time.Second)
+		c.isolate(old)
+		time.Sleep(2 * time.Second)
+		send(t, c.list[other], "for the follower", 0)
+		time.Sleep(100 * time.Millisecond)
+		if len(answered[one]) != 1 || len((<-answered[one]).Messages) != 1 {
+			t.Error("the follower's poll does not stand in the new leader's line")
+		}
+		c.heal()
+		time.Sleep(5 * time.Second)
+		send(t, c.list[other], "for the old leader", 0)
+		time.Sleep(100 * time.Millisecond)
+		if len(answered[old]) != 1 || len((<-answered[old]).Messages) != 1 {
+			t.Error("the old leader's poll does not stand in the new leader's line")
+		}
+	})
+}
+
+// TestPollEndsInTimeWithoutLeader: a poll that a leader has seen waiting is
+// answered empty at its end, although there is no leader any more.
+func TestPollEndsInTimeWithoutLeader(t *testing.T) {
+	inCluster(t, func(t *testing.T, c *nodes) {
+		old := c.leader()
+		_, other := c.others(old)
+		c.kill(other)
+		var polls sync.WaitGroup
+		for i := range c.list {
+			if c.list[i] == nil {
+				continue
+			}
+			polls.Go(func() {
+				began := time.Now()
+				d := receive(t, c.list[i], 5*time.Second)
+				if took := time.Since(began); len(d.Messages) != 0 || took < 4900*time.Millisecond || took > 6*time.Second {
+					t.Errorf("got %+v after %v, want an empty answer after 5s", d, took)
+				}
+			})
+		}
+		time.Sleep(time.Second)
+		c.isolate(old)
+		polls.Wait()
+	})
+}
+
+// TestEmptyAnswerNeedsProof: without a fresh proof of the leadership an empty
+// answer comes from the log, and a poll waits only after the log has said that
+// there is nothing.
+func TestEmptyAnswerNeedsProof(t *testing.T) {
+	inBubble(t, func(t *testing.T, n *Node) {
+		proven := false
+		n.line.proven = func() bool { return proven }
+		for _, test := range []struct {
+			proven bool
+			wait   time.Duration
+			want   uint64
+		}{{true, 0, 0}, {false, 0, 1}, {true, 3 * time.Second, 0}, {false, 3 * time.Second, 1}} {
+			proven = test.proven
+			before, began := n.Metrics().Commands, time.Now()
+			d := receive(t, n, test.wait)
+			proposed := n.Metrics().Commands - before
+			if len(d.Messages) != 0 || proposed != test.want || time.Since(began) < test.wait {
+				t.Errorf("proven %v, wait %v: got %+v after %v with %d commands, want %d", test.proven, test.wait, d, time.Since(began), proposed, test.want)
+			}
+		}
+	})
+}
