@@ -13,6 +13,7 @@ import (
 
 	"holdfast.internal/cluster/peer"
 	"holdfast.internal/raftfsm"
+	"holdfast.internal/wal"
 )
 
 // Config configures a Node. Zero values are replaced by defaults in Start.
@@ -62,6 +63,8 @@ type Config struct {
 	// InMemory, for tests in virtual time, replaces DataDir.
 	InMemory *InMemory
 
+	retainBytes, retainLimit int64 // of the log; other than the defaults in tests
+
 	// peerDial, for tests, replaces TCP.
 	peerDial func(ctx context.Context, address string) (net.Conn, error)
 }
@@ -86,6 +89,9 @@ func (c Config) withDefaults() (Config, error) {
 	}
 	if c.Elapsed == nil {
 		c.Elapsed = newSteadyClock().elapsed
+	}
+	if c.retainBytes == 0 {
+		c.retainBytes, c.retainLimit = wal.DefaultRetainBytes, wal.DefaultRetainLimit
 	}
 	if c.Fatal == nil {
 		c.Fatal = func(code int, err error) { panic(fmt.Sprintf("cluster: exit %d: %v", code, err)) }

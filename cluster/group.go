@@ -27,6 +27,10 @@ const (
 	// again.
 	retryEvery = 20 * time.Millisecond
 
+	// formationTimeout is how long a new leader tries to seed the state of a new
+	// cluster before it looks whether it still leads.
+	formationTimeout = 2 * time.Second
+
 	// handOverTimeout bounds how long a leader that ends looks for another one.
 	handOverTimeout = time.Second
 
@@ -51,6 +55,7 @@ type group struct {
 	proposing atomic.Bool   // leads, and its clock goes on from that of the leader before
 	leading   atomic.Bool   // and serves: all of the terms before is applied, and there are settings
 	changes   atomic.Uint64 // of leadership
+	compared  sync.Once     // the settings, with those given
 
 	news     sync.Mutex
 	turnover chan struct{} // closed when the leader known here changes
@@ -273,14 +278,15 @@ func (g *group) lower() {
 }
 
 // form seeds the state of a new cluster. In one that is formed the state is
-// obeyed, and differences to seed are logged. It checks that both are of the
-// same cluster.
+// obeyed. It checks that both are of the same cluster.
 func (g *group) form(ctx context.Context, seed raftfsm.Settings) error {
 	settings := g.machine.Settings()
 	if settings.ClusterID == "" {
 		key := raftfsm.HandleKey{ID: 1}
 		_, _ = rand.Read(key.Key[:]) // never fails
 		seed.HandleKeys = []raftfsm.HandleKey{key}
+		ctx, cancel := context.WithTimeout(ctx, formationTimeout)
+		defer cancel()
 		outcome, err := g.propose(ctx, raftfsm.Form{ClusterID: seed.ClusterID, Settings: seed}, nil)
 		if err == nil {
 			err = outcome.Err
@@ -290,14 +296,27 @@ func (g *group) form(ctx context.Context, seed raftfsm.Settings) error {
 	if settings.ClusterID != seed.ClusterID {
 		return fmt.Errorf("%w: the state is of cluster %s, %s of %s", ErrIdentity, settings.ClusterID, identityFile, seed.ClusterID)
 	}
-	seed.Version = settings.Version
-	obeyed := settings.List()
-	for i, given := range seed.List() {
-		if given != obeyed[i] {
-			g.log.Warn("setting differs; the state is obeyed", "setting", given.Name, "given", given.Value, "state", obeyed[i].Value)
-		}
-	}
+	g.compareSettings()
 	return nil
+}
+
+// compareSettings logs, once, in what the settings in force differ from those that
+// this node was started with.
+func (g *group) compareSettings() {
+	settings := g.machine.Settings()
+	if settings.ClusterID == "" {
+		return
+	}
+	g.compared.Do(func() {
+		seed := g.seed()
+		seed.Version = settings.Version
+		obeyed := settings.List()
+		for i, given := range seed.List() {
+			if given != obeyed[i] {
+				g.log.Warn("setting differs; the state is obeyed", "setting", given.Name, "given", given.Value, "state", obeyed[i].Value)
+			}
+		}
+	})
 }
 
 // follow keeps track of the leadership until ctx is done.

@@ -50,6 +50,7 @@ func (s raftSink) Accept(name string, level hclog.Level, text string, args ...an
 // unreached is what raft says, many times a second, of members that it cannot
 // reach and of connections that end. The pings tell operators once.
 var unreached = map[string]bool{
+	"Election timeout reached, restarting election":             true,
 	"failed to accept connection":                               true,
 	"failed to decode incoming command":                         true,
 	"failed to flush response":                                  true,

@@ -66,13 +66,14 @@ func (b addressBook) ServerAddr(id raft.ServerID) (raft.ServerAddress, error) {
 
 // pong is the peer.Handler of pings.
 func (n *Node) pong(context.Context, string, []byte) []byte {
-	status, r := n.group.status(), n.gauges.read()
+	raft, r := n.group.raft.Load(), n.gauges.read()
+	leader, term, _ := n.group.leader()
 	p := pong{
 		Name: n.config.NodeName, RaftID: string(n.group.id), ClusterID: n.clusterID(), Version: n.config.Version,
-		Term: status.Term, Leader: status.Leader, Leads: n.group.leading.Load(),
-		Commit: status.Commit, Applied: status.Applied, Last: status.Last,
+		Term: term, Leader: leader.Name, Leads: n.group.leading.Load(),
+		Commit: raft.CommitIndex(), Applied: n.machine.AppliedIndex(), Last: raft.LastIndex(),
 		FreeDisk: r.free, LowDisk: r.lowDisk, Draining: n.draining.Load(),
-		Clock: n.clock.reading(), Digests: status.Digests,
+		Clock: n.clock.reading(), Digests: n.machine.Digests(),
 	}
 	p.Ready, _ = n.Ready()
 	answer, err := json.Marshal(p)
@@ -88,11 +89,15 @@ func (n *Node) heard(p pong, sent, received time.Duration) {
 	if p.Leader == n.config.NodeName && p.Term == n.group.raft.Load().CurrentTerm() {
 		n.group.lease.follows(p.Name, sent)
 	}
+	if n.members.isNewLeader(p) {
+		n.config.Logger.Info("member leads", "member", p.Name, "term", p.Term)
+	}
 	switch {
 	case n.group.leading.Load():
 		n.readiness.led()
 	case p.Leads:
 		n.readiness.heard(p.Applied, n.machine.AppliedIndex())
+		n.group.compareSettings()
 	}
 	n.endIfDiverged(n.machine.Digests())
 }

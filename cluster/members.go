@@ -28,6 +28,7 @@ type members struct {
 
 	mu    sync.Mutex
 	heard map[string]report // the newest of each; by name
+	term  uint64            // of the newest leader that was heard
 }
 
 // report is a pong and when it came, by elapsed.
@@ -67,6 +68,17 @@ func (m *members) record(p pong) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.heard[p.Name] = report{p, m.elapsed()}
+}
+
+// isNewLeader reports whether p is the first pong of a leader in its term.
+func (m *members) isNewLeader(p pong) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if !p.Leads || p.Term <= m.term {
+		return false
+	}
+	m.term = p.Term
+	return true
 }
 
 // newest is the newest answer of a member; false if it has never answered.

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"errors"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -262,4 +263,39 @@ func TestDivergedNodeEndsItself(t *testing.T) {
 			t.Errorf("got exit code %d, want %d", code, ExitDigest)
 		}
 	})
+}
+
+// TestFatalBreaksConnections: a node that ends itself is gone for the others at once,
+// even if its process takes its time.
+func TestFatalBreaksConnections(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newNodes(t, 3)
+		codes := make(chan int, 3)
+		for i := range 3 {
+			c.configs[i].Fatal = func(code int, _ error) { codes <- code } // and does not end
+			c.start(i)
+		}
+		c.awaitReady()
+		leader := c.awaitLeader()
+		c.list[leader].fatal(ExitStall, errors.New("the disk hangs"))
+		c.list[leader].fatal(ExitLogError, errors.New("and fails"))
+		if code := <-codes; code != ExitStall || len(codes) > 0 {
+			t.Errorf("got exit code %d and %d more, want %d alone", code, len(codes), ExitStall)
+		}
+		target := c.configs[leader].Members[leader]
+		if _, err := c.list[(leader+1)%3].call(t.Context(), target, peer.MethodPing, nil); err == nil {
+			t.Error("the node still answers")
+		}
+		c.await("new leader", 3*time.Second, func() bool { l := c.leaderAmongOthers(leader); return l >= 0 })
+	})
+}
+
+// leaderAmongOthers is the leader but for node i; -1 if there is none.
+func (c *nodes) leaderAmongOthers(i int) int {
+	for j, n := range c.list {
+		if j != i && n.group.leading.Load() {
+			return j
+		}
+	}
+	return -1
 }

@@ -122,11 +122,12 @@ func (n *Node) open(dog *watchdog) (err error) {
 	}()
 	n.clock = newClock(c.Now, c.Elapsed, 1+len(n.members.others), c.Logger)
 	n.readiness.elapsed = c.Elapsed
-	n.strandings = &strandings{elapsed: c.Elapsed, log: c.Logger}
+	n.strandings = &strandings{elapsed: c.Elapsed, log: c.Logger, leads: func() bool { return n.group.leading.Load() }}
 	n.machine = raftfsm.New(n.stores.bodies, func(events []sqs.Event) {
 		n.strandings.notify(events)
 		n.line.notify(events)
 	})
+	n.stores.retention.lowest = func() uint64 { return n.members.lowestApplied(n.machine.AppliedIndex()) }
 	n.tails = &tails{machine: n.machine}
 	receive := func(ctx context.Context, c sqs.ReceiveMessage) (raftfsm.Outcome, error) {
 		return n.group.propose(ctx, c, nil)
@@ -361,8 +362,7 @@ func (n *Node) closePort() error {
 // connections open for as long as a thread hangs in fsync.
 func (n *Node) fatal(code int, err error) {
 	if n.port != nil {
-		_ = n.config.PeerListener.Close()
+		_ = n.port.Abort()
 	}
-	n.breakConnections()
 	n.dying.Do(func() { n.config.Fatal(code, err) })
 }

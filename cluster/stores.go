@@ -37,7 +37,9 @@ type stores struct {
 	written  func() uint64           // bytes written to the log by this process
 	identify func(identity) error    // writes down who the node is
 	stop     func()                  // gives up a snapshot that is being written
-	close    func() error
+
+	retention *retention // of the log
+	close     func() error
 }
 
 // openStores opens the data directory: it takes the node's lock, finds out or
@@ -71,8 +73,10 @@ func openStores(c Config, fsyncs *histogram, fatal func(error)) (_ *stores, _ id
 	if err != nil {
 		return nil, id, fmt.Errorf("ask for size of disk: %w", err)
 	}
+	keep := &retention{elapsed: c.Elapsed}
 	log, err := wal.OpenLog(filepath.Join(c.DataDir, logDir), wal.LogOptions{
-		RetainBytes: int(min(wal.DefaultRetainBytes, size/10)), Fatal: fatal, Observe: fsyncs.observe, Logger: c.Logger,
+		RetainBytes: int(min(c.retainBytes, size/10)), RetainLimit: int(min(c.retainLimit, size/10)), Needed: keep.needed,
+		Fatal: fatal, Observe: fsyncs.observe, Logger: c.Logger,
 	})
 	if err != nil {
 		return nil, id, fmt.Errorf("open log: %w", err)
@@ -93,7 +97,8 @@ func openStores(c Config, fsyncs *histogram, fatal func(error)) (_ *stores, _ id
 		return wal.Scan(filepath.Join(c.DataDir, logDir), from, to, visit)
 	}
 	return &stores{
-		scan: scan, log: log, stable: stable, snapshots: snapshots, bodies: segments,
+		scan: scan, log: log, stable: stable, bodies: segments,
+		snapshots: pinnedSnapshots{snapshots, keep, log}, retention: keep,
 		logBytes: log.Bytes, segments: segments.Stats, busy: log.Busy, written: log.Written,
 		identify: func(id identity) error { return id.write(c.DataDir) },
 		stop:     segments.Stop, close: closeAll,
@@ -157,11 +162,13 @@ func (m *InMemory) open(name string, member bool) (*stores, identity) {
 	}
 	return &stores{
 		log: m.log, stable: m.stable, snapshots: m.snapshots, bodies: wal.NewBodies(),
-		scan:     scanStore(m.log),
-		logBytes: func() int64 { return 0 },
-		segments: func() wal.SegmentStats { return wal.SegmentStats{} },
-		busy:     func() time.Duration { return 0 },
-		written:  func() uint64 { return 0 },
+		scan: scanStore(m.log),
+
+		retention: &retention{},
+		logBytes:  func() int64 { return 0 },
+		segments:  func() wal.SegmentStats { return wal.SegmentStats{} },
+		busy:      func() time.Duration { return 0 },
+		written:   func() uint64 { return 0 },
 		identify: func(id identity) error {
 			if m.identify != nil {
 				if err := m.identify(id); err != nil {

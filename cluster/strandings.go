@@ -22,6 +22,7 @@ const (
 // its own: the one that applies entries must not wait for whoever reads the log.
 type strandings struct {
 	elapsed func() time.Duration
+	leads   func() bool // only the leader warns: all nodes hear the same
 	log     *slog.Logger
 
 	mu      sync.Mutex
@@ -56,7 +57,11 @@ func (s *strandings) run(ctx context.Context) {
 			return
 		case <-ticker.C:
 		}
-		for _, queue := range s.due() {
+		due := s.due()
+		if !s.leads() {
+			continue
+		}
+		for _, queue := range due {
 			s.log.Warn("dead-letter queue is missing; its source hands out messages again",
 				"account", queue.Account, "queue", queue.Name)
 		}

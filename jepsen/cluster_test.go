@@ -45,7 +45,8 @@ func startTrioWith(t *testing.T, o fault.ClusterOptions) *trio {
 		for i, n := range c.Nodes() {
 			output := n.Output()
 			if t.Failed() {
-				t.Logf("output of n%d:\n%s", i+1, output)
+				lines := strings.Split(strings.TrimSpace(output), "\n")
+				t.Logf("output of n%d ends:\n%s", i+1, strings.Join(lines[max(0, len(lines)-30):], "\n"))
 			}
 			if strings.Contains(output, "WARNING: DATA RACE") {
 				t.Errorf("n%d has a data race", i+1)
@@ -97,6 +98,13 @@ func (c *trio) client(n *fault.Node) *workload.Client {
 	}
 }
 
+// unrecorded is a client whose operations the history does not hold.
+func (c *trio) unrecorded(n *fault.Node) *workload.Client {
+	client := c.client(n)
+	client.Recorder = history.NewRecorder(io.Discard)
+	return client
+}
+
 // kill ends the process of a node.
 func (c *trio) kill(n *fault.Node) {
 	c.t.Helper()
@@ -118,8 +126,8 @@ func (c *trio) awaitCaughtUp() {
 	}
 }
 
-// balanced returns HTTP clients that go to the ready nodes in turn.
-func (c *trio) balanced() func() *http.Client {
+// balanced returns a transport whose requests go to the ready nodes in turn.
+func (c *trio) balanced() http.RoundTripper {
 	c.t.Helper()
 	b, err := balance.New(c.Endpoints(), c.Transport())
 	if err != nil {
@@ -133,19 +141,5 @@ func (c *trio) balanced() func() *http.Client {
 		watching.Wait()
 	})
 	awaitTrue(c.t, "three ready nodes", func() bool { return b.Ready() == 3 })
-	return func() *http.Client { return &http.Client{Transport: b.Transport()} }
-}
-
-func TestTrioSmoke(t *testing.T) {
-	c := startTrio(t)
-	l := c.leader()
-	client := c.client(l)
-	q := createQueue(t, client, "q", "30")
-	send(t, client, q, "hello")
-	start := time.Now()
-	c.kill(l)
-	l2 := c.leader(c.Others(l)...)
-	t.Log("new leader after", time.Since(start))
-	receive(t, c.client(l2), q, 1, 0)
-	c.restart(l)
+	return b.Transport()
 }

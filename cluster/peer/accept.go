@@ -35,7 +35,9 @@ func (p *Port) welcome(raw net.Conn) {
 	conn, h, err := p.meet(raw)
 	p.unqueue(raw)
 	if err != nil {
-		p.refusals.note(raw.RemoteAddr(), h, err.Error())
+		if p.ctx.Err() == nil {
+			p.refusals.note(raw.RemoteAddr(), h, err.Error())
+		}
 		_ = p.drop(raw)
 		return
 	}

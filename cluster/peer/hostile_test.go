@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -117,6 +118,36 @@ func TestStalls(t *testing.T) {
 			})
 		})
 	}
+}
+
+// Raft's writes end when nobody reads, whatever deadline raft has set.
+func TestRaftWriteStalls(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p, network := virtual(t, nil)
+		layer := p.Raft(0)
+		greet(t, network, kindRaft)
+		answering, err := layer.Accept()
+		if err != nil {
+			t.Fatal(err)
+		}
+		asking, err := layer.Dial(Target{"n2", "x"}.RaftAddress(), time.Second)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range []struct {
+			conn     net.Conn
+			deadline time.Duration
+			want     time.Duration
+		}{{answering, 0, stallTimeout}, {asking, time.Hour, stallTimeout}, {asking, time.Second, time.Second}} {
+			if c.deadline > 0 {
+				c.conn.SetDeadline(time.Now().Add(c.deadline))
+			}
+			began := time.Now()
+			if _, err := c.conn.Write([]byte("x")); !errors.Is(err, os.ErrDeadlineExceeded) || time.Since(began) != c.want {
+				t.Errorf("write with a deadline of %v: got %v after %v, want a timeout after %v", c.deadline, err, time.Since(began), c.want)
+			}
+		}
+	})
 }
 
 // A connection on which nobody asks anything stays.

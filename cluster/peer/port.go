@@ -190,9 +190,17 @@ func closeNow(conn net.Conn) error {
 	return conn.Close()
 }
 
-// Close closes the listener and breaks all connections. It waits until the
-// port's goroutines have ended, handlers excepted: their contexts are done.
+// Close is Abort, and waits until the port's goroutines have ended, handlers
+// excepted: their contexts are done.
 func (p *Port) Close() error {
+	err := p.Abort()
+	p.done.Wait()
+	return err
+}
+
+// Abort closes the listener and breaks all connections, and waits for nothing. No
+// connection is made any more, in either direction.
+func (p *Port) Abort() error {
 	p.mu.Lock()
 	again := p.closed
 	p.closed = true
@@ -208,7 +216,6 @@ func (p *Port) Close() error {
 		l.end()
 	}
 	p.CloseConnections()
-	p.done.Wait()
 	if errors.Is(err, net.ErrClosed) {
 		return nil
 	}

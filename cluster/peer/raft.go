@@ -49,7 +49,7 @@ func (p *Port) deliver(group byte, conn net.Conn) {
 		return
 	}
 	select {
-	case l.conns <- &raftConn{Conn: conn, port: p, bounded: true}:
+	case l.conns <- &raftConn{Conn: conn, port: p}:
 	case <-l.done:
 		_ = p.drop(conn)
 	}
@@ -101,19 +101,41 @@ type raftAddr string
 func (a raftAddr) Network() string { return "tcp" }
 func (a raftAddr) String() string  { return string(a) }
 
-// raftConn is a connection of raft's. Raft sets deadlines for what it asks, but
-// none for what it answers (bounded).
+// raftConn is a connection of raft's. Raft sets no deadline for what it answers,
+// and one of hours for a large snapshot; no Write takes longer than stallTimeout.
 type raftConn struct {
 	net.Conn
-	port    *Port
-	bounded bool
+	port *Port
+
+	mu       sync.Mutex
+	deadline time.Time // of writes, as raft wants it
+}
+
+func (c *raftConn) SetDeadline(t time.Time) error {
+	c.setWriteDeadline(t)
+	return c.Conn.SetDeadline(t)
+}
+
+func (c *raftConn) SetWriteDeadline(t time.Time) error {
+	c.setWriteDeadline(t)
+	return c.Conn.SetWriteDeadline(t)
+}
+
+func (c *raftConn) setWriteDeadline(t time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.deadline = t
 }
 
 func (c *raftConn) Write(b []byte) (int, error) {
-	if c.bounded {
-		if err := c.SetWriteDeadline(c.port.config.Now().Add(stallTimeout)); err != nil {
-			return 0, err
-		}
+	deadline := c.port.config.Now().Add(stallTimeout)
+	c.mu.Lock()
+	if !c.deadline.IsZero() && c.deadline.Before(deadline) {
+		deadline = c.deadline
+	}
+	c.mu.Unlock()
+	if err := c.Conn.SetWriteDeadline(deadline); err != nil {
+		return 0, err
 	}
 	return c.Conn.Write(b)
 }

@@ -11,7 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httputil"
@@ -72,7 +72,7 @@ func New(endpoints []string, transport http.RoundTripper) (*Balancer, error) {
 			}
 			http.Error(w, err.Error(), status)
 		},
-		ErrorLog:      log.New(discard{}, "", 0),
+		ErrorLog:      slog.NewLogLogger(slog.DiscardHandler, slog.LevelError),
 		FlushInterval: -1,
 	}
 	return b, nil
@@ -90,10 +90,6 @@ func NewTransport() *http.Transport {
 // Transport is for a client that is its own balancer: a request goes to the next
 // node that is ready, and an error is that of the connection to it.
 func (b *Balancer) Transport() http.RoundTripper { return b.turns }
-
-type discard struct{}
-
-func (discard) Write(p []byte) (int, error) { return len(p), nil }
 
 // ServeHTTP implements http.Handler.
 func (b *Balancer) ServeHTTP(w http.ResponseWriter, r *http.Request) { b.proxy.ServeHTTP(w, r) }

@@ -122,7 +122,7 @@ func (t *trial) runNode(ctx context.Context, i int) error {
 		return fmt.Errorf("start n%d: %w", i, err)
 	}
 	say("n%d     process %d", i, cmd.Process.Pid)
-	err = cmd.Wait()
+	_ = cmd.Wait() // how it ended is in ProcessState
 	if ctx.Err() == nil {
 		say("n%d ended (%s); to have it back, in another terminal:\n  %s %s", i, cmd.ProcessState, t.binary, strings.Join(t.arguments(i), " "))
 	}

@@ -122,14 +122,32 @@ func (a answer) put(o *history.Operation) {
 	o.Outcome, o.Status, o.Error, o.Index = a.outcome, a.status, a.code, a.index
 }
 
+// RefusedError is the error of a call that is not recorded and that was not answered
+// with success.
+type RefusedError struct {
+	Action  string
+	Status  int    // of the HTTP answer; 0 if there was none
+	Code    string // the AWS error code, or what went wrong on the way
+	Outcome history.Outcome
+}
+
+func (r *RefusedError) Error() string {
+	return fmt.Sprintf("%s: status %d, %s", r.Action, r.Status, r.Code)
+}
+
+// Call makes a call that is not recorded. The error is a *RefusedError.
+func (c *Client) Call(ctx context.Context, action string, in, out any) error {
+	if a := c.call(ctx, action, 0, in, out); a.outcome != history.OK {
+		return &RefusedError{Action: action, Status: a.status, Code: a.code, Outcome: a.outcome}
+	}
+	return nil
+}
+
 // CreateQueue creates a queue with the given attributes. It is not recorded.
 func (c *Client) CreateQueue(ctx context.Context, name string, attributes map[string]string) (Queue, error) {
 	var out struct{ QueueUrl string } //nolint:revive // the name on the wire
-	a := c.call(ctx, "CreateQueue", 0, map[string]any{"QueueName": name, "Attributes": attributes}, &out)
-	if a.outcome != history.OK {
-		return Queue{}, fmt.Errorf("create queue %s: status %d, %s", name, a.status, a.code)
-	}
-	return Queue{Name: name, URL: out.QueueUrl}, nil
+	err := c.Call(ctx, "CreateQueue", map[string]any{"QueueName": name, "Attributes": attributes}, &out)
+	return Queue{Name: name, URL: out.QueueUrl}, err
 }
 
 // record invokes the operations, lets f make the call and set their results, and
@@ -156,6 +174,19 @@ func (c *Client) Send(ctx context.Context, q Queue, body string, delay time.Dura
 		in["DelaySeconds"] = int(delay / time.Second)
 	}
 	operation := history.Operation{Kind: history.Send, Queue: q.Name, Body: body, Delay: delay}
+	return c.record([]history.Operation{operation}, func(o []history.Operation) {
+		var out sent
+		c.call(ctx, "SendMessage", 0, in, &out).put(&o[0])
+		o[0].MessageID, o[0].MD5 = out.MessageId, out.MD5OfMessageBody
+	})[0]
+}
+
+// SendFIFO sends one message to a FIFO queue.
+func (c *Client) SendFIFO(ctx context.Context, q Queue, body, group, deduplicationID string) history.Operation {
+	in := map[string]any{
+		"QueueUrl": q.URL, "MessageBody": body, "MessageGroupId": group, "MessageDeduplicationId": deduplicationID,
+	}
+	operation := history.Operation{Kind: history.Send, Queue: q.Name, Body: body, Delay: history.QueueDefault}
 	return c.record([]history.Operation{operation}, func(o []history.Operation) {
 		var out sent
 		c.call(ctx, "SendMessage", 0, in, &out).put(&o[0])

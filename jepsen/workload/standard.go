@@ -24,6 +24,7 @@ const (
 // Standard is a load on standard queues.
 type Standard struct {
 	Endpoint  string
+	Transport http.RoundTripper // of all clients; nil: a connection for each
 	Recorder  *history.Recorder
 	Queues    []Queue
 	Run       string // goes into the bodies; letters and digits
@@ -31,8 +32,9 @@ type Standard struct {
 	Consumers int
 	// Pause is the mean time between two calls of a client, so that the load
 	// leaves the machine room for the broker.
-	Pause time.Duration
-	Seed  uint64
+	Pause   time.Duration
+	Timeout time.Duration // of a call, beyond the wait of a receive; 0: DefaultTimeout
+	Seed    uint64
 }
 
 // Drive loads the queues until ctx ends. Calls under way are not cut short.
@@ -70,9 +72,13 @@ type keptHandle struct {
 }
 
 func (s Standard) client(process int, phase string) *actor {
+	transport := s.Transport
+	if transport == nil {
+		transport = &http.Transport{MaxIdleConnsPerHost: 1}
+	}
 	return &actor{load: s, client: &Client{
-		Endpoint: s.Endpoint, Recorder: s.Recorder, Process: process, Phase: phase,
-		HTTP: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 1}},
+		Endpoint: s.Endpoint, Recorder: s.Recorder, Process: process, Phase: phase, Timeout: s.Timeout,
+		HTTP: &http.Client{Transport: transport},
 	}}
 }
 
