@@ -43,6 +43,7 @@ func TestClusterKillLeader(t *testing.T) {
 
 // All nodes are killed at once, under load.
 func TestClusterKillAll(t *testing.T) {
+	skipUnderRace(t)
 	kills := 3
 	if *long {
 		kills = 30
