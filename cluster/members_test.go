@@ -197,7 +197,7 @@ func TestMembersTellOtherSettings(t *testing.T) {
 			c.start(i)
 		}
 		c.awaitReady()
-		time.Sleep(time.Minute)
+		time.Sleep(someRounds)
 		for i := range 3 {
 			want := 1
 			if c.list[i].Settings().Region == c.configs[i].Seed.Region {
