@@ -32,8 +32,8 @@ cluster: build
 	$(GO) build -o bin/holdfast-trial ./jepsen/trial
 	exec bin/holdfast-trial $(ARGS)
 
-## test: all that CI runs: lint, unit, race, conformance, kills, fuzz
-test: lint unit race conformance kills fuzz
+## test: all that CI runs: lint, unit, race, conformance, kills, cluster, fuzz
+test: lint unit race conformance kills cluster-tests fuzz
 
 ## lint: run the linters of .golangci.yml
 lint: $(LINTER)
@@ -60,7 +60,19 @@ conformance:
 
 ## kills: kill -9 under load, stops, damaged logs, clients that leave
 kills:
-	$(timed) $(GO) test -count=1 ./jepsen
+	$(timed) $(GO) test -count=1 -skip '$(three)' ./jepsen
+
+# The tests of three nodes.
+three := ^(TestCluster|TestThreeNodes|TestRollingRestart|TestWipedNodes)
+
+## cluster-tests: three nodes: kills, cuts, disks, clocks, polls, snapshots
+cluster-tests:
+	$(timed) $(GO) test -count=1 -run '$(three)' ./jepsen
+
+## test-cluster: the long form of the same, about an hour
+test-cluster: export HOLDFAST_LONG := 1
+test-cluster:
+	$(timed) $(GO) test -count=1 -v -timeout 3h -run '$(three)' ./jepsen
 
 ## fuzz: each fuzz target for FUZZTIME (default 10s)
 FUZZTIME ?= 10s
@@ -101,4 +113,4 @@ $(LINTER):
 $(GREMLINS):
 	GOBIN=$(TOOLS) $(GO) install github.com/go-gremlins/gremlins/cmd/gremlins@$(GREMLINS_VERSION)
 
-.PHONY: help build run cluster test test-long test-clients bench bench-backlog lint fmt unit race conformance kills fuzz mutate
+.PHONY: help build run cluster cluster-tests test test-cluster test-long test-clients bench bench-backlog lint fmt unit race conformance kills fuzz mutate

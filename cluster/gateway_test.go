@@ -142,7 +142,7 @@ func TestThousandPollsWhileLeaderDies(t *testing.T) {
 func TestSendsWhileLeadersDie(t *testing.T) {
 	inCluster(t, func(t *testing.T, c *nodes) {
 		var sent atomic.Int64
-		for range 5 {
+		for range 4 {
 			dies := c.awaitLeader()
 			ctx, stop := context.WithCancel(t.Context())
 			var clients sync.WaitGroup
@@ -151,7 +151,7 @@ func TestSendsWhileLeadersDie(t *testing.T) {
 				clients.Go(func() {
 					for ctx.Err() == nil {
 						send(t, n, fmt.Sprint("message ", sent.Add(1)), 0)
-						time.Sleep(time.Millisecond)
+						time.Sleep(10 * time.Millisecond)
 					}
 				})
 			}

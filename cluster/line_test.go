@@ -442,6 +442,35 @@ func TestNoWakeUpIsLost(t *testing.T) {
 	})
 }
 
+// TestLineOfNodeThatLeadsNoMore sends all away at once, and nobody is proposed.
+func TestLineOfNodeThatLeadsNoMore(t *testing.T) {
+	inBubble(t, func(t *testing.T, n *Node) {
+		moved := make(chan error, 2)
+		wait := func() {
+			_, err := n.line.receive(t.Context(), &poll{command: receiveOne(time.Minute), wait: 20 * time.Second})
+			moved <- err
+		}
+		go wait()
+		time.Sleep(1500 * time.Millisecond)
+		began, before := time.Now(), n.Metrics().Commands
+		n.line.lead(false)
+		go wait()
+		for range 2 {
+			if err := <-moved; !errors.Is(err, errMoved) || time.Since(began) != 0 {
+				t.Errorf("got %v after %v, want %v at once", err, time.Since(began), errMoved)
+			}
+		}
+		if n.line.parked.Load() != 0 || n.Metrics().Commands != before {
+			t.Errorf("%d are parked, %d commands were proposed", n.line.parked.Load(), n.Metrics().Commands-before)
+		}
+		n.line.lead(true)
+		send(t, n, "m", 0)
+		if d := receive(t, n, time.Second); len(d.Messages) != 1 {
+			t.Errorf("got %+v after it leads again", d)
+		}
+	})
+}
+
 func TestWheelAfterLateTicker(t *testing.T) {
 	var h wheel
 	w := &waiter{signal: make(chan struct{}, 1), end: time.Hour}

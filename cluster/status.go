@@ -115,7 +115,10 @@ func (n *Node) Status() Status {
 	}
 	s.Ready, s.Reasons = n.Ready()
 	s.Members = n.memberStatus(group, s.Time.WallOffset)
-	n.machine.View(func(v raftfsm.View) { s.Totals = v.Queues().Totals(s.Time.Cluster) })
+	n.machine.View(func(v raftfsm.View) {
+		s.Totals = v.Queues().Totals(s.Time.Cluster)
+		s.Groups[0].Sessions = v.Sessions()
+	})
 	return s
 }
 

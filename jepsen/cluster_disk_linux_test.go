@@ -13,10 +13,16 @@ import (
 // startTrioOnDisks runs three nodes on a disk of its own each.
 func startTrioOnDisks(t *testing.T, flags ...string) (*trio, []*fault.Disk) {
 	t.Helper()
+	return startTrioOnDisksOf(t, 128<<20, flags...)
+}
+
+// startTrioOnDisksOf is startTrioOnDisks with disks of the given size in bytes.
+func startTrioOnDisksOf(t *testing.T, size int64, flags ...string) (*trio, []*fault.Disk) {
+	t.Helper()
 	var disks []*fault.Disk
 	var data []string
 	for range 3 {
-		disk, err := fault.NewDisk(t.TempDir(), 128<<20)
+		disk, err := fault.NewDisk(t.TempDir(), size)
 		if errors.Is(err, fault.ErrUnavailable) {
 			t.Skip(err)
 		}
@@ -41,6 +47,7 @@ const replacedWithin = 7 * time.Second
 // The disk of the leader hangs, and later fails: another node leads. The old leader
 // has closed all connections by then, although the kernel does not let it end.
 func TestClusterDiskOfTheLeaderFails(t *testing.T) {
+	skipUnderRace(t)
 	c, disks := startTrioOnDisks(t)
 	probed := createQueue(t, c.client(c.leader()), "probed", "30")
 	load := c.drive(patience)
@@ -88,6 +95,7 @@ func TestClusterDiskOfTheLeaderFails(t *testing.T) {
 
 // The power of all nodes fails at once, under load.
 func TestClusterPowerFails(t *testing.T) {
+	skipUnderRace(t)
 	failures := 2
 	if *long {
 		failures = 20

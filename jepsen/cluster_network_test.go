@@ -61,6 +61,7 @@ var netFaults = []netFault{
 
 // Links fail one way or both, under load. All nodes serve again soon after.
 func TestClusterNetworkFaults(t *testing.T) {
+	skipUnderRace(t)
 	hold := 1500 * time.Millisecond
 	if *long {
 		hold = 15 * time.Second

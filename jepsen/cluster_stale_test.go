@@ -178,6 +178,7 @@ func TestClusterPausedLeader(t *testing.T) {
 
 // A leader that only clients still reach answers nothing of the past.
 func TestClusterIsolatedLeader(t *testing.T) {
+	skipUnderRace(t)
 	network := newNetwork(t)
 	c := startTrioWith(t, fault.ClusterOptions{Network: network, Flags: []string{"--request-timeout", "2s"}})
 	probed := createQueue(t, c.client(c.leader()), "probed", "30")

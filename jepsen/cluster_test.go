@@ -59,6 +59,15 @@ func startTrioWith(t *testing.T, o fault.ClusterOptions) *trio {
 	return &trio{Cluster: c, t: t, recorder: history.NewRecorder(io.Discard)}
 }
 
+// skipUnderRace leaves a test out that would take too long there: what it makes the
+// nodes do, others do as well.
+func skipUnderRace(t *testing.T) {
+	t.Helper()
+	if raceEnabled {
+		t.Skip("too slow under the race detector")
+	}
+}
+
 // newNetwork makes a network for three nodes and their clients.
 func newNetwork(t *testing.T) *fault.Network {
 	t.Helper()
