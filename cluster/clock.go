@@ -59,6 +59,7 @@ type clock struct {
 	lastRead  int64 // ns; readings of a leader never go below it
 	confirmed int64 // cluster time when a leader with a majority was last known, ns
 	peers     map[string]*peerClock
+	sorted    []int64 // what walls returned
 }
 
 // newClock makes a clock for one of so many nodes. Its time is the wall's until

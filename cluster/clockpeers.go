@@ -107,16 +107,17 @@ func (c *clock) largestEstimate(now time.Duration) (largest int64, known bool) {
 }
 
 // walls are this node's wall clock and those of the peers that were heard lately,
-// as of now on elapsed, in ns, the smallest first.
+// as of now on elapsed, in ns, the smallest first. They are valid until the next
+// call.
 func (c *clock) walls(now time.Duration) []int64 {
-	walls := make([]int64, 1, 8) // on the stack: this is called a hundred times a second
-	walls[0] = c.wall().UnixNano()
+	walls := append(c.sorted[:0], c.wall().UnixNano())
 	for _, p := range c.peers {
 		if now-p.heardAt <= wallFresh {
 			walls = append(walls, p.wallAhead+int64(now))
 		}
 	}
 	slices.Sort(walls)
+	c.sorted = walls
 	return walls
 }
 

@@ -4,6 +4,9 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"holdfast.internal/jepsen/history"
+	"holdfast.internal/jepsen/workload"
 )
 
 // The leader is killed under load again and again, each time after all nodes have
@@ -49,9 +52,11 @@ func TestClusterKillAll(t *testing.T) {
 		kills = 30
 	}
 	c := startTrio(t, "--test-mode", "--test-snapshot-entries", "1000")
+	w := c.newWindows()
 	load := c.drive(patience)
 	for range kills {
 		time.Sleep(2 * time.Second) // of load
+		w.expectOpen()
 		if err := c.Kill(); err != nil {
 			t.Fatal(err)
 		}
@@ -59,6 +64,70 @@ func TestClusterKillAll(t *testing.T) {
 		if err := c.Start(t.Context()); err != nil {
 			t.Fatal(err)
 		}
+		w.expectOpen()
 	}
 	load.judge(10 * time.Second) // nobody was there
+	w.expectClosed()
+}
+
+// windows are a lease, a delay and a deduplication window that began before a
+// fault and end after it.
+type windows struct {
+	c       *trio
+	ordered workload.Queue // holds a message that is leased, and knows its id
+	delayed workload.Queue // holds a message that is delayed
+	first   history.Operation
+	ends    time.Time // of the lease and the delay, at the earliest
+}
+
+func (c *trio) newWindows() *windows {
+	c.t.Helper()
+	client := c.unrecorded(c.leader())
+	w := &windows{c: c, ordered: createFIFO(c.t, client, "ordered.fifo", "30"), delayed: createQueue(c.t, client, "delayed", "30")}
+	length := 20 * time.Second
+	if *long {
+		length = 4 * time.Minute
+	}
+	w.ends = time.Now().Add(length)
+	w.first = succeed(c.t, client.SendFIFO(c.t.Context(), w.ordered, "once", "group", "id"))
+	succeed(c.t, client.Receive(c.t.Context(), w.ordered, 1, length, 0))
+	succeed(c.t, client.Send(c.t.Context(), w.delayed, "later", length))
+	return w
+}
+
+// expectOpen checks, on all nodes, that no window has ended early.
+func (w *windows) expectOpen() {
+	t := w.c.t
+	t.Helper()
+	for i, n := range w.c.Nodes() {
+		client := w.c.unrecorded(n)
+		again := succeed(t, client.SendFIFO(t.Context(), w.ordered, "once", "group", "id"))
+		if again.MessageID != w.first.MessageID {
+			t.Fatalf("n%d does not know the deduplication id any more", i+1)
+		}
+		for _, q := range []workload.Queue{w.ordered, w.delayed} {
+			got := succeed(t, client.Receive(t.Context(), q, 1, 0, 0))
+			if len(got.Messages) > 0 && time.Now().Before(w.ends) {
+				t.Fatalf("n%d hands the message of %s out %v early", i+1, q.Name, time.Until(w.ends))
+			}
+		}
+	}
+}
+
+// expectClosed waits until the lease and the delay have ended, which must not be
+// late.
+func (w *windows) expectClosed() {
+	t := w.c.t
+	t.Helper()
+	client := w.c.unrecorded(w.c.leader())
+	time.Sleep(time.Until(w.ends))
+	for _, q := range []workload.Queue{w.ordered, w.delayed} {
+		if got := succeed(t, client.Receive(t.Context(), q, 1, 30*time.Second, 5*time.Second)); len(got.Messages) != 1 {
+			t.Errorf("%s hands out %d messages %v after the end of the window, want 1", q.Name, len(got.Messages), time.Since(w.ends))
+		}
+	}
+	count := succeed(t, client.Count(t.Context(), w.ordered))
+	if count.Visible != 0 || count.InFlight != 1 {
+		t.Errorf("%d visible and %d in flight, want the one that was sent once", count.Visible, count.InFlight)
+	}
 }

@@ -158,6 +158,13 @@ func TestWipedNodes(t *testing.T) {
 			t.Errorf("a wiped node is of cluster %q, want none and not ready", s.ClusterID)
 		}
 	}
+	for i, n := range c.Nodes() {
+		client := c.unrecorded(n)
+		client.Timeout = time.Second
+		if err := client.Call(t.Context(), "ListQueues", map[string]any{}, nil); err == nil {
+			t.Errorf("n%d lists queues", i+1)
+		}
+	}
 	if c.Nodes()[2].Ready(t.Context()) {
 		t.Error("one of three is ready although the others have lost their votes")
 	}
