@@ -54,7 +54,8 @@ type snapshotter struct {
 	live    func() liveBodies
 	disk    func() (free int64, low bool)
 	elapsed func() time.Duration
-	entries uint64 // test knob: due after so many entries; 0: off
+	ending  func() bool // the node gives up a snapshot that is being written
+	entries uint64      // test knob: due after so many entries; 0: off
 	log     *slog.Logger
 
 	last     snapshotMark
@@ -112,6 +113,7 @@ func newSnapshotter(c Config, g *group, s *stores, disk *gauges) *snapshotter {
 		written: func() uint64 { return replayed + s.written() },
 		pending: s.bodies.Pending,
 		elapsed: c.Elapsed,
+		ending:  func() bool { return false },
 		entries: c.SnapshotEntries,
 		log:     c.Logger,
 		// raft's own entries, which the machine does not count, may come last.
@@ -190,7 +192,7 @@ func (s *snapshotter) snapshot(ctx context.Context) {
 		return
 	case err != nil:
 		s.failed, s.failedAt = true, now
-		if ctx.Err() == nil {
+		if ctx.Err() == nil && !s.ending() {
 			s.log.Error("snapshot was not taken", "err", err)
 		}
 		return
