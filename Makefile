@@ -85,10 +85,11 @@ test-long: conformance kills fuzz
 test-clients: build
 	$(timed) jepsen/clients/run.sh
 
-## mutate: does a test fail when a line of the state machine is broken?
+## mutate: does a short test fail when a line of ROOM (default sqs) is broken? MUTANTS (default 400) are drawn
+ROOM ?= sqs
+MUTANTS ?= 400
 mutate: $(GREMLINS)
-	$(GREMLINS) unleash --timeout-coefficient 50 --workers 1 ./sqs
-	$(GREMLINS) unleash --timeout-coefficient 50 --workers 1 ./raftfsm
+	$(timed) jepsen/mutate.sh $(ROOM) $(MUTANTS)
 
 $(LINTER):
 	GOBIN=$(TOOLS) $(GO) install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(LINTER_VERSION)

@@ -31,7 +31,11 @@ func TestModel(t *testing.T) {
 		playModel(t, *modelSeed, *modelCommands)
 		return
 	}
-	for done := 0; done < *modelCommands && !t.Failed(); done += run {
+	commands := *modelCommands
+	if testing.Short() {
+		commands = min(commands, 30_000)
+	}
+	for done := 0; done < commands && !t.Failed(); done += run {
 		seed := uint64(1 + done/run)
 		if *modelNew {
 			seed = rand.Uint64()
