@@ -193,6 +193,7 @@ type client struct {
 	effectAt  time.Duration
 	backAt    time.Duration
 	handles   []string
+	late      []string // FIFO: handles that are used when their leases are over
 }
 
 // simulate returns the history of a run of the given length, with a drain.
@@ -256,7 +257,9 @@ func (s *simulation) step(c *client) {
 		*c.asked = *c.answer
 		c.asked.Return = s.now
 		for _, m := range c.answer.Messages {
-			if !s.broker.fifo || s.random.IntN(4) > 0 { // the others are forgotten
+			if s.broker.fifo && s.random.IntN(8) == 0 {
+				c.late = append(c.late, m.Handle)
+			} else {
 				c.handles = append(c.handles, m.Handle)
 			}
 		}
@@ -266,6 +269,11 @@ func (s *simulation) step(c *client) {
 
 // ask returns what the client does next.
 func (s *simulation) ask(c *client) *history.Operation {
+	if len(c.late) > 3 {
+		h := c.late[0]
+		c.late = c.late[1:]
+		return s.add(&history.Operation{Kind: history.Delete, Handle: h})
+	}
 	if len(c.handles) > 0 && s.random.IntN(2) == 0 {
 		i := s.random.IntN(len(c.handles))
 		h := c.handles[i]

@@ -28,7 +28,7 @@ const (
 
 const (
 	simulatedWindow = 3 * time.Second
-	simulatedGroups = 4
+	simulatedGroups = 16
 )
 
 func simulateFIFO(seed uint64, m mistake, length time.Duration) []history.Operation {
@@ -179,7 +179,7 @@ func TestMistakesOfFIFOAreFound(t *testing.T) {
 	for _, test := range tests {
 		t.Run(string(test.mistake), func(t *testing.T) {
 			for seed := range uint64(3) {
-				report := checker.Check(simulateFIFO(seed, test.mistake, 40*time.Second), judgedFIFO)
+				report := checker.Check(simulateFIFO(seed, test.mistake, 30*time.Second), judgedFIFO)
 				if !slices.Contains(report.Broken(), test.want) {
 					t.Errorf("seed %d: broken: %v, want %s\n%s", seed, report.Broken(), test.want, report)
 				}
