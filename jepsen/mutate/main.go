@@ -13,6 +13,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -80,10 +81,12 @@ func run(dir string, d draw, list bool) error {
 	return judge(drawn, t, excused)
 }
 
-// judge runs the tests for each mutant.
+// judge runs the tests for each mutant. They come in any order, so that the first
+// ones are a fair sample, too.
 func judge(drawn []*mutant, t tests, excused map[string]string) error {
 	start, killed, pardoned := time.Now(), 0, 0
-	for i, m := range drawn {
+	for _, i := range rand.New(rand.NewPCG(1, 0)).Perm(len(drawn)) {
+		m := drawn[i]
 		used, err := t.run(i + 1)
 		reason, known := excused[m.key()]
 		switch {
@@ -121,7 +124,8 @@ type tests struct {
 func (t tests) run(number int) (used time.Duration, _ error) {
 	for _, arguments := range [][]string{
 		{"-test.run=^TestModel$", "-model.commands=5000"},
-		{"-test.short"},
+		{"-test.short", "-test.skip=^TestModel$"},
+		{"-test.short", "-test.run=^TestModel$"},
 	} {
 		limits := fmt.Sprintf("ulimit -t %d; ulimit -v %d; exec \"$0\" \"$@\"", int(t.cpu.Seconds())+1, memoryKiB)
 		command := append([]string{"-c", limits, t.binary, "-test.failfast"}, arguments...)
