@@ -13,6 +13,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -41,13 +42,13 @@ func main() {
 		flag.Usage()
 		os.Exit(2)
 	}
-	if err := run(flag.Arg(0), draw{*mutants, *seed, *only}, *list); err != nil {
+	if err := run(os.Stdout, flag.Arg(0), draw{*mutants, *seed, *only}, *list); err != nil {
 		fmt.Fprintln(os.Stderr, "mutate:", err)
 		os.Exit(1)
 	}
 }
 
-func run(dir string, d draw, list bool) error {
+func run(out io.Writer, dir string, d draw, list bool) error {
 	p, err := load(dir)
 	if err != nil {
 		return err
@@ -59,7 +60,7 @@ func run(dir string, d draw, list bool) error {
 	drawn := d.from(p.mutants)
 	if list {
 		for _, m := range drawn {
-			fmt.Println(m)
+			_, _ = fmt.Fprintln(out, m)
 		}
 		return nil
 	}
@@ -78,12 +79,12 @@ func run(dir string, d draw, list bool) error {
 		return fmt.Errorf("the tests fail without a mutant: %w", err)
 	}
 	t.cpu = slower*used + time.Second
-	return judge(drawn, t, excused)
+	return judge(out, drawn, t, excused)
 }
 
 // judge runs the tests for each mutant. They come in any order, so that the first
 // ones are a fair sample, too.
-func judge(drawn []*mutant, t tests, excused map[string]string) error {
+func judge(out io.Writer, drawn []*mutant, t tests, excused map[string]string) error {
 	start, killed, pardoned := time.Now(), 0, 0
 	for _, i := range rand.New(rand.NewPCG(1, 0)).Perm(len(drawn)) {
 		m := drawn[i]
@@ -91,20 +92,20 @@ func judge(drawn []*mutant, t tests, excused map[string]string) error {
 		reason, known := excused[m.key()]
 		switch {
 		case err != nil && known:
-			fmt.Printf("KILLED, though excused: %s\n", m)
+			_, _ = fmt.Fprintf(out, "KILLED, though excused: %s\n", m)
 			killed++
 		case err != nil:
-			fmt.Printf("killed in %s: %s\n", used.Round(10*time.Millisecond), m)
+			_, _ = fmt.Fprintf(out, "killed in %s: %s\n", used.Round(10*time.Millisecond), m)
 			killed++
 		case known:
-			fmt.Printf("excused: %s (%s)\n", m, reason)
+			_, _ = fmt.Fprintf(out, "excused: %s (%s)\n", m, reason)
 			pardoned++
 		default:
-			fmt.Printf("LIVES: %s\n", m)
+			_, _ = fmt.Fprintf(out, "LIVES: %s\n", m)
 		}
 	}
 	share := float64(killed) / float64(max(len(drawn), 1))
-	fmt.Printf("%d of %d mutants killed (%.1f %%), %d survivors excused, in %s\n",
+	_, _ = fmt.Fprintf(out, "%d of %d mutants killed (%.1f %%), %d survivors excused, in %s\n",
 		killed, len(drawn), 100*share, pardoned, time.Since(start).Round(time.Second))
 	if share < enough {
 		return fmt.Errorf("want %.0f %% killed", 100*enough)
