@@ -261,10 +261,10 @@ def fifo():
 
 def dead_letters():
     """Two receives, then the dead-letter queue, then back by a move task."""
-    dead = sqs.create_queue(QueueName=f"{prefix}-letters")["QueueUrl"]
+    dead = sqs.create_queue(QueueName=f"{prefix}-mail")["QueueUrl"]
     arn = sqs.get_queue_attributes(QueueUrl=dead, AttributeNames=["QueueArn"])["Attributes"]["QueueArn"]
     policy = json.dumps({"deadLetterTargetArn": arn, "maxReceiveCount": 1})
-    url = sqs.create_queue(QueueName=f"{prefix}-letters-source", Attributes={"RedrivePolicy": policy, "VisibilityTimeout": "0"})["QueueUrl"]
+    url = sqs.create_queue(QueueName=f"{prefix}-mail-source", Attributes={"RedrivePolicy": policy, "VisibilityTimeout": "0"})["QueueUrl"]
     check("sources", sqs.list_dead_letter_source_queues(QueueUrl=dead)["queueUrls"], [url])
     sqs.send_message(QueueUrl=url, MessageBody="x")
     check("first", len(sqs.receive_message(QueueUrl=url)["Messages"]), 1)
