@@ -9,8 +9,6 @@ VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo unve
 TOOLS := $(CURDIR)/.tools
 LINTER := $(TOOLS)/golangci-lint
 LINTER_VERSION := v2.15.0
-GREMLINS := $(TOOLS)/gremlins
-GREMLINS_VERSION := v0.6.0
 
 # Opens a recipe line: the stage's time is printed at its end, passed or not.
 timed = @TIMEFORMAT='$@: %0R s'; time
@@ -102,15 +100,13 @@ test-long: conformance kills fuzz
 test-clients: build
 	$(timed) jepsen/clients/run.sh
 
-## mutate: does a test fail when a line of the state machine is broken?
-mutate: $(GREMLINS)
-	$(GREMLINS) unleash --timeout-coefficient 50 --workers 1 ./sqs
-	$(GREMLINS) unleash --timeout-coefficient 50 --workers 1 ./raftfsm
+## mutate: does a short test fail when a line of ROOM (default sqs) is broken? MUTANTS (default 400) are drawn
+ROOM ?= sqs
+MUTANTS ?= 400
+mutate:
+	$(timed) $(GO) run ./jepsen/mutate -mutants $(MUTANTS) ./$(ROOM)
 
 $(LINTER):
 	GOBIN=$(TOOLS) $(GO) install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(LINTER_VERSION)
-
-$(GREMLINS):
-	GOBIN=$(TOOLS) $(GO) install github.com/go-gremlins/gremlins/cmd/gremlins@$(GREMLINS_VERSION)
 
 .PHONY: help build run cluster cluster-tests test test-cluster test-long test-clients bench bench-backlog lint fmt unit race conformance kills fuzz mutate

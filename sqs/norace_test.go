@@ -2,4 +2,4 @@
 
 package sqs_test
 
-const defaultModelCommands = 200_000
+const defaultModelCommands = 1_000_000

@@ -59,6 +59,7 @@ func New(config Config) http.Handler {
 	mux.HandleFunc("DELETE /queues/{account}/{name}/messages", s.deleteMessages)
 	mux.HandleFunc("GET /queues/{account}/{name}/redrive", s.getRedrive)
 	mux.HandleFunc("POST /queues/{account}/{name}/redrive", s.postRedrive)
+	mux.HandleFunc("DELETE /queues/{account}/{name}/redrive", s.deleteRedrive)
 	mux.HandleFunc("GET /queues/{account}/{name}/tail", s.getTail)
 	mux.HandleFunc("GET /messages/{id}/trace", s.getTrace)
 	mux.HandleFunc("GET /settings", s.getSettings)
