@@ -35,6 +35,7 @@ const (
 type group struct {
 	raft      *raft.Raft
 	machine   *raftfsm.Machine
+	paused    *pausedMachine // the same, as raft knows it
 	clock     *clock
 	admission *admission
 	coalescer *coalescer
@@ -51,6 +52,7 @@ type groupConfig struct {
 	stores  *stores
 	machine *raftfsm.Machine
 	clock   *clock
+	elapsed func() time.Duration
 	timeout time.Duration
 	log     *slog.Logger
 }
@@ -63,13 +65,14 @@ func openGroup(c groupConfig) (*group, error) {
 	if err != nil {
 		return nil, err
 	}
-	r, err := raft.NewRaft(raftConfig(c.id, c.log), c.machine, c.stores.log, c.stores.stable, c.stores.snapshots, transport)
+	paused := &pausedMachine{Machine: c.machine, elapsed: c.elapsed}
+	r, err := raft.NewRaft(raftConfig(c.id, c.log), paused, c.stores.log, c.stores.stable, c.stores.snapshots, transport)
 	if err != nil {
 		_, damage := c.stores.snapshots.List() // raft has logged it, but does not return it
 		return nil, errors.Join(fmt.Errorf("open raft: %w: %w", ErrRestore, err), damage)
 	}
 	g := &group{
-		raft: r, machine: c.machine, clock: c.clock, timeout: c.timeout, log: c.log,
+		raft: r, machine: c.machine, paused: paused, clock: c.clock, timeout: c.timeout, log: c.log,
 		admission: &admission{pending: c.stores.bodies.Pending},
 	}
 	g.coalescer = newCoalescer(

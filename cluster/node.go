@@ -98,7 +98,7 @@ func (n *Node) open(dog *watchdog) error {
 	n.line = newLine(receive, n.machine.View, n.clock.now, c.Elapsed)
 	group, err := openGroup(groupConfig{
 		id: raft.ServerID(n.identity.RaftID), stores: n.stores, machine: n.machine,
-		clock: n.clock, timeout: c.RequestTimeout, log: c.Logger,
+		clock: n.clock, elapsed: c.Elapsed, timeout: c.RequestTimeout, log: c.Logger,
 	})
 	if err != nil {
 		return errors.Join(err, n.stores.close())

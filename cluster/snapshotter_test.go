@@ -66,7 +66,7 @@ func TestSnapshotThatFailsIsTriedAgainLater(t *testing.T) {
 		live:    func() liveBodies { return liveBodies{} },
 		disk:    func() (int64, bool) { return 0, false },
 		elapsed: func() time.Duration { return now },
-		entries: 1, log: slog.New(slog.DiscardHandler),
+		entries: 1, pause: &pausedMachine{}, log: slog.New(slog.DiscardHandler),
 	}
 	s.snapshot(t.Context())
 	if now = snapshotRetry - 1; s.due() {

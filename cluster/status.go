@@ -83,6 +83,9 @@ type DiskStatus struct {
 	FsyncP99     time.Duration
 	Segments     int
 	SegmentBytes int64
+	// SnapshotPause is the longest for which a snapshot kept commands waiting
+	// since the start.
+	SnapshotPause time.Duration
 }
 
 // MemoryStatus is about this process.
@@ -128,6 +131,7 @@ func (n *Node) diskStatus() DiskStatus {
 		FreeBytes: r.free, ReserveBytes: n.config.DiskReserve, State: "ok",
 		FsyncP50: n.fsyncs.quantile(0.5), FsyncP99: n.fsyncs.quantile(0.99),
 		Segments: segments.Segments, SegmentBytes: segments.Bytes,
+		SnapshotPause: n.snapshotter.pause.longest(),
 	}
 	switch {
 	case r.broken:

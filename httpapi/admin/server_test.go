@@ -94,7 +94,7 @@ func newNode() *fakeNode {
 			}},
 			Disk: cluster.DiskStatus{
 				FreeBytes: 25, ReserveBytes: 26, State: "ok", FsyncP50: 27 * time.Microsecond, FsyncP99: 28 * time.Microsecond,
-				Segments: 29, SegmentBytes: 30,
+				Segments: 29, SegmentBytes: 30, SnapshotPause: 38 * time.Microsecond,
 			},
 			Totals: sqs.Totals{Queues: 31, Visible: 32, InFlight: 33, Delayed: 34, Damaged: 35},
 			Memory: cluster.MemoryStatus{RSSBytes: 36, HeapBytes: 37},

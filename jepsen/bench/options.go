@@ -52,6 +52,7 @@ type Options struct {
 	Queues      int           // default 1; each connection uses one
 	Groups      int           // message groups; default 0, which means standard queues
 	Phases      []string      // default: all of Phases()
+	Backlogs    []string      // for Backlog: all, half, expiring; default all three
 	Floor       bool          // measure the echo server as well
 	Rounds      int           // pairs of floor and broker measurements with Floor; default 5
 	JSON        string        // file that gets the report as JSON; "" for none
