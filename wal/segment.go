@@ -93,9 +93,12 @@ type bodySegment struct {
 	files *fileCache
 	index *pageCache
 
-	refs   int         // guarded by Segments.mu; at 0 the file is removed
-	rotten atomic.Bool // its index is damaged: it is not merged
-	file   *openFile   // guarded by fileCache.mu
+	refs   int          // guarded by Segments.mu; at 0 the file is removed
+	pins   atomic.Int64 // made, and not yet read; they rise under Segments.mu while it is in the list
+	rotten atomic.Bool  // its index is damaged: it is not merged
+
+	file    *openFile // guarded by fileCache.mu
+	removed bool      // the same; only pins read it
 }
 
 // pageCount is how many pages the index of count bodies has.
@@ -257,6 +260,20 @@ func (s *bodySegment) body(number uint64) ([]byte, error) {
 		err = fmt.Errorf("%w: %w", ErrDamagedBody, err)
 	}
 	return nil, fmt.Errorf("read body %d: %w", number, err)
+}
+
+// pin returns a function that reads the body of a number. Until its first call
+// has returned, the file stays open even if it is removed.
+func (s *bodySegment) pin(number uint64) func() ([]byte, error) {
+	s.pins.Add(1)
+	var read atomic.Bool
+	return func() ([]byte, error) {
+		body, err := s.body(number)
+		if read.CompareAndSwap(false, true) && s.pins.Add(-1) == 0 {
+			s.files.unpinned(s)
+		}
+		return body, err
+	}
 }
 
 // frame reads a frame, unverified, into memory that it may take from buffer.

@@ -190,6 +190,7 @@ func TestSegmentFilesAreClosed(t *testing.T) {
 	if _, err := held.ReadAt(make([]byte, 1), 0); !errors.Is(err, os.ErrClosed) {
 		t.Errorf("got %v, want the file closed by its last reader", err)
 	}
+	segments[0].pins.Store(1)
 	if err := cache.detach(segments[0]); err != nil {
 		t.Fatal(err)
 	}
@@ -205,6 +206,12 @@ func TestSegmentFilesAreClosed(t *testing.T) {
 	}
 	if _, err := f.ReadAt(make([]byte, 1), 0); err != nil {
 		t.Errorf("a removed segment cannot be read: %v", err)
+	}
+	segments[0].pins.Store(0)
+	cache.unpinned(segments[0])
+	cache.release(f)
+	if _, err := f.ReadAt(make([]byte, 1), 0); !errors.Is(err, os.ErrClosed) {
+		t.Errorf("got %v, want the removed file closed with its last pin", err)
 	}
 }
 
