@@ -35,7 +35,7 @@ const (
 type group struct {
 	raft      *raft.Raft
 	machine   *raftfsm.Machine
-	paused    *pausedMachine // the same, as raft knows it
+	guarded   *raftMachine // the same, as raft knows it
 	clock     *clock
 	admission *admission
 	coalescer *coalescer
@@ -53,6 +53,7 @@ type groupConfig struct {
 	machine *raftfsm.Machine
 	clock   *clock
 	elapsed func() time.Duration
+	failed  func(error) // ends the process; does not block
 	timeout time.Duration
 	log     *slog.Logger
 }
@@ -62,17 +63,24 @@ type groupConfig struct {
 func openGroup(c groupConfig) (*group, error) {
 	address, transport := raft.NewInmemTransport(raft.ServerAddress(c.id))
 	empty, err := c.stores.empty()
+	if err == nil {
+		err = c.stores.check()
+	}
 	if err != nil {
 		return nil, err
 	}
-	paused := &pausedMachine{Machine: c.machine, elapsed: c.elapsed}
-	r, err := raft.NewRaft(raftConfig(c.id, c.log), paused, c.stores.log, c.stores.stable, c.stores.snapshots, transport)
+	machine := &raftMachine{Machine: c.machine, elapsed: c.elapsed, failed: c.failed}
+	log := &haltingLog{LogStore: c.stores.log}
+	r, err := newRaft(func() (*raft.Raft, error) {
+		return raft.NewRaft(raftConfig(c.id, c.log), machine, log, c.stores.stable, c.stores.snapshots, transport)
+	})
+	log.running.Store(true)
 	if err != nil {
 		_, damage := c.stores.snapshots.List() // raft has logged it, but does not return it
 		return nil, errors.Join(fmt.Errorf("open raft: %w: %w", ErrRestore, err), damage)
 	}
 	g := &group{
-		raft: r, machine: c.machine, paused: paused, clock: c.clock, timeout: c.timeout, log: c.log,
+		raft: r, machine: c.machine, guarded: machine, clock: c.clock, timeout: c.timeout, log: c.log,
 		admission: &admission{pending: c.stores.bodies.Pending},
 	}
 	g.coalescer = newCoalescer(

@@ -81,7 +81,7 @@ func (n *Node) open(dog *watchdog) error {
 		n.stores, n.identity = c.InMemory.open(c.NodeName)
 	} else {
 		var err error
-		if n.stores, n.identity, err = openStores(c, n.fsyncs, dog.logFailed); err != nil {
+		if n.stores, n.identity, err = openStores(c, n.fsyncs, dog.failed); err != nil {
 			return err
 		}
 	}
@@ -98,7 +98,7 @@ func (n *Node) open(dog *watchdog) error {
 	n.line = newLine(receive, n.machine.View, n.clock.now, c.Elapsed)
 	group, err := openGroup(groupConfig{
 		id: raft.ServerID(n.identity.RaftID), stores: n.stores, machine: n.machine,
-		clock: n.clock, elapsed: c.Elapsed, timeout: c.RequestTimeout, log: c.Logger,
+		clock: n.clock, elapsed: c.Elapsed, failed: dog.failed, timeout: c.RequestTimeout, log: c.Logger,
 	})
 	if err != nil {
 		return errors.Join(err, n.stores.close())

@@ -57,7 +57,7 @@ type snapshotter struct {
 	disk    func() (free int64, low bool)
 	elapsed func() time.Duration
 	entries uint64 // test knob: due after so many entries; 0: off
-	pause   *pausedMachine
+	machine *raftMachine
 	log     *slog.Logger
 
 	last     snapshotMark
@@ -92,28 +92,6 @@ func countLive(machine *raftfsm.Machine, segments wal.SegmentStats) liveBodies {
 	return l
 }
 
-// pausedMachine measures for how long each snapshot keeps commands waiting: from
-// the lock of the machine to the end of the copy.
-type pausedMachine struct {
-	*raftfsm.Machine
-	elapsed func() time.Duration
-	last    atomic.Int64 // ns
-	most    atomic.Int64 // ns
-}
-
-// Snapshot implements raft.FSM.
-func (m *pausedMachine) Snapshot() (raft.FSMSnapshot, error) {
-	began := m.elapsed()
-	s, err := m.Machine.Snapshot()
-	took := int64(m.elapsed() - began)
-	m.last.Store(took)
-	m.most.Store(max(m.most.Load(), took)) // raft takes one at a time
-	return s, err
-}
-
-func (m *pausedMachine) newest() time.Duration  { return time.Duration(m.last.Load()) }
-func (m *pausedMachine) longest() time.Duration { return time.Duration(m.most.Load()) }
-
 // newSnapshotter begins where the newest snapshot stands: what was written to
 // the log since counts, or a node that is killed often would never take one.
 func newSnapshotter(c Config, g *group, s *stores, disk *gauges) *snapshotter {
@@ -136,7 +114,7 @@ func newSnapshotter(c Config, g *group, s *stores, disk *gauges) *snapshotter {
 		pending: s.bodies.Pending,
 		elapsed: c.Elapsed,
 		entries: c.SnapshotEntries,
-		pause:   g.paused,
+		machine: g.guarded,
 		log:     c.Logger,
 		// raft's own entries, which the machine does not count, may come last.
 		last: snapshotMark{applied: min(newest, g.machine.AppliedIndex()), messages: live().messages, at: c.Elapsed()},
@@ -226,7 +204,7 @@ func (s *snapshotter) snapshot(ctx context.Context) {
 		return
 	default:
 		s.taken.Add(1)
-		s.log.Info("snapshot taken", "applied", mark.applied, "duration", now-began, "pause", s.pause.newest())
+		s.log.Info("snapshot taken", "applied", mark.applied, "duration", now-began, "pause", s.machine.newest())
 	}
 	s.failed = false
 	mark.at, mark.duration = now, now-began

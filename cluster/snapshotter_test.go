@@ -49,7 +49,9 @@ func TestSnapshotTriggers(t *testing.T) {
 				applied: func() uint64 { return test.applied },
 				written: func() uint64 { return test.written },
 				pending: func() int64 { return test.pending },
-				live:    func() liveBodies { return liveBodies{messages: last.messages - test.gone, size: 1024, disk: cmp.Or(test.disk, 4<<30)} },
+				live: func() liveBodies {
+					return liveBodies{messages: last.messages - test.gone, size: 1024, disk: cmp.Or(test.disk, 4<<30)}
+				},
 				disk:    func() (int64, bool) { return test.free, test.free > 0 },
 				peak:    test.peak,
 				elapsed: func() time.Duration { return last.at + test.after },
@@ -72,7 +74,7 @@ func TestSnapshotThatFailsIsTriedAgainLater(t *testing.T) {
 		live:    func() liveBodies { return liveBodies{} },
 		disk:    func() (int64, bool) { return 0, false },
 		elapsed: func() time.Duration { return now },
-		entries: 1, pause: &pausedMachine{}, log: slog.New(slog.DiscardHandler),
+		entries: 1, machine: &raftMachine{}, log: slog.New(slog.DiscardHandler),
 	}
 	s.snapshot(t.Context())
 	if now = snapshotRetry - 1; s.due() {

@@ -131,7 +131,7 @@ func (n *Node) diskStatus() DiskStatus {
 		FreeBytes: r.free, ReserveBytes: n.config.DiskReserve, State: "ok",
 		FsyncP50: n.fsyncs.quantile(0.5), FsyncP99: n.fsyncs.quantile(0.99),
 		Segments: segments.Segments, SegmentBytes: segments.Bytes,
-		SnapshotPause: n.snapshotter.pause.longest(),
+		SnapshotPause: n.snapshotter.machine.longest(),
 	}
 	switch {
 	case r.broken:

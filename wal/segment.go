@@ -295,9 +295,9 @@ func verifyFrame(frame []byte, number uint64) error {
 	return nil
 }
 
-// verify reads all of the segment. Damage of single bodies goes to damaged, any
-// other is the error.
-func (s *bodySegment) verify(damaged func(number uint64, err error)) error {
+// verify reads all of the segment, and calls found with each number. Damage of
+// single bodies goes to damaged, any other is the error.
+func (s *bodySegment) verify(found func(number uint64), damaged func(number uint64, err error)) error {
 	var buffer []byte
 	var header [segmentHeader]byte
 	if err := s.readAt(header[:], 0); err != nil {
@@ -313,6 +313,7 @@ func (s *bodySegment) verify(damaged func(number uint64, err error)) error {
 		}
 		for j := range s.pageLength(i) {
 			number, at := first+uint64(p.delta(j)), p.place(j)
+			found(number)
 			if buffer, err = s.frame(at, buffer); err != nil {
 				return err
 			}
