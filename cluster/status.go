@@ -125,6 +125,9 @@ func (n *Node) Status() Status {
 	return s
 }
 
+// FullDigest is that of the state as of now (raftfsm.Machine.FullDigest).
+func (n *Node) FullDigest() raftfsm.IndexedDigest { return n.machine.FullDigest() }
+
 func (n *Node) diskStatus() DiskStatus {
 	r, segments := n.gauges.read(), n.stores.segments()
 	d := DiskStatus{

@@ -52,23 +52,48 @@ func (m *Machine) Snapshot() (raft.FSMSnapshot, error) { return m.freeze(), nil 
 func (m *Machine) freeze() *snapshot {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	s := m.copied()
+	m.bodies.CloseChunk()
+	return s
+}
+
+// copied copies the state. The caller holds the lock.
+func (m *Machine) copied() *snapshot {
 	s := &snapshot{bodies: m.bodies, state: m.state, queues: m.state.queues.Freeze()}
 	s.state.queues = nil
 	s.state.digest.kept = m.state.digest.list()
-	m.bodies.CloseChunk()
 	return s
+}
+
+// FullDigest is the full digest as of now, with the index of the newest entry
+// that was applied: equal on all machines with the same state. It costs the time
+// of a snapshot without bodies, most of it beside apply.
+func (m *Machine) FullDigest() IndexedDigest {
+	m.mu.Lock()
+	s := m.copied()
+	m.mu.Unlock()
+	full := xxhash.New()
+	for _, data := range s.sections() {
+		_, _ = full.Write(data) // never fails
+	}
+	return IndexedDigest{Index: s.state.applied, Sum: full.Sum64()}
+}
+
+// sections are the data of the sections.
+func (s *snapshot) sections() [2][]byte {
+	f := fields{}
+	machineFields(&f, s.state)
+	return [...][]byte{f.data, s.queues.AppendTo(nil)}
 }
 
 // Persist implements raft.FSMSnapshot. It leaves Close and Cancel to raft, which
 // calls them after it.
 func (s *snapshot) Persist(sink raft.SnapshotSink) error {
-	f := fields{}
-	machineFields(&f, s.state)
 	if _, err := io.WriteString(sink, snapshotMagic); err != nil {
 		return fmt.Errorf("write snapshot: %w", err)
 	}
 	full := xxhash.New()
-	for _, data := range [][]byte{f.data, s.queues.AppendTo(nil)} {
+	for _, data := range s.sections() {
 		if err := writeSection(sink, data); err != nil {
 			return fmt.Errorf("write snapshot: %w", err)
 		}

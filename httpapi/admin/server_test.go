@@ -43,6 +43,10 @@ func (n *fakeNode) Queues() []sqs.QueueCensus  { return n.queues }
 func (n *fakeNode) Settings() raftfsm.Settings { return n.settings }
 func (n *fakeNode) Now() sqs.Time              { return 1_000_000 }
 
+func (n *fakeNode) FullDigest() raftfsm.IndexedDigest {
+	return raftfsm.IndexedDigest{Index: 10, Sum: 0xabc}
+}
+
 func (n *fakeNode) Queue(key sqs.QueueKey) (sqs.QueueDescription, bool) {
 	return n.described, key == n.described.Queue
 }
@@ -118,6 +122,13 @@ func call(t *testing.T, handler http.Handler, method, path, body string, status 
 		t.Errorf("%s %s: got %d, want %d: %s", method, path, response.Code, status, response.Body)
 	}
 	return response.Body.String()
+}
+
+func TestDigest(t *testing.T) {
+	const want = `{"index":10,"xxh64":"0000000000000abc"}`
+	if got := call(t, newHandler(newNode(), 10), http.MethodGet, "/digest", "", http.StatusOK); strings.TrimSpace(got) != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
 }
 
 // Names and nesting of /status are a promise to operators' tools.

@@ -174,10 +174,12 @@ func newGroup(g cluster.GroupStatus) Group {
 		PendingBytes: g.PendingBytes,
 		ParkedPolls:  g.ParkedPolls,
 		Sessions:     g.Sessions,
-		Digests: each(g.Digests, func(d raftfsm.IndexedDigest) Digest {
-			return Digest{Index: d.Index, XXH64: fmt.Sprintf("%016x", d.Sum)}
-		}),
+		Digests:      each(g.Digests, newDigest),
 	}
+}
+
+func newDigest(d raftfsm.IndexedDigest) Digest {
+	return Digest{Index: d.Index, XXH64: fmt.Sprintf("%016x", d.Sum)}
 }
 
 func newMember(m cluster.MemberStatus) Member {
