@@ -26,21 +26,32 @@ type machineScript struct {
 	receipts map[sqs.QueueKey][]sqs.Receipt
 }
 
-func (s *machineScript) do(c raftfsm.Command, bodies ...[]byte) raftfsm.Outcome {
+// commandEntry is an entry of one command.
+func commandEntry(index uint64, now sqs.Time, c raftfsm.Command, bodies [][]byte) *raft.Log {
 	command, err := raftfsm.AppendCommand(nil, c, bodies)
 	if err != nil {
 		panic(err)
 	}
-	s.now++
-	e := &raft.Log{
-		Index: uint64(len(s.entries)) + 1, Type: raft.LogCommand,
-		Data: raftfsm.AppendOperation(raftfsm.AppendEntryHeader(nil, s.now), raftfsm.Origin{}, command),
+	return &raft.Log{
+		Index: index, Type: raft.LogCommand,
+		Data: raftfsm.AppendOperation(raftfsm.AppendEntryHeader(nil, now), raftfsm.Origin{}, command),
 	}
-	s.entries = append(s.entries, e)
-	outcome := s.machine.Apply(e).(*raftfsm.Applied).Outcomes[0]
+}
+
+// applied is the outcome of an entry of one command, which must not be an error.
+func applied(m *raftfsm.Machine, e *raft.Log) raftfsm.Outcome {
+	outcome := m.Apply(e).(*raftfsm.Applied).Outcomes[0]
 	if outcome.Err != nil {
 		panic(outcome.Err)
 	}
+	return outcome
+}
+
+func (s *machineScript) do(c raftfsm.Command, bodies ...[]byte) raftfsm.Outcome {
+	s.now++
+	e := commandEntry(uint64(len(s.entries))+1, s.now, c, bodies)
+	s.entries = append(s.entries, e)
+	outcome := applied(s.machine, e)
 	s.digests = append(s.digests, s.machine.FullDigest().Sum)
 	return outcome
 }
@@ -81,6 +92,13 @@ func (s *machineScript) delete(q sqs.QueueKey, keep int) {
 
 func (s *machineScript) mark() { s.marks = append(s.marks, uint64(len(s.entries))) }
 
+// formation is the first command of a cluster.
+func formation() raftfsm.Form {
+	settings := raftfsm.DefaultSettings()
+	settings.ClusterID, settings.HandleKeys = "c", []raftfsm.HandleKey{{ID: 1}}
+	return raftfsm.Form{ClusterID: "c", Settings: settings}
+}
+
 // newMachineScript has three snapshots: the second one merges, the third one
 // merges and removes.
 func newMachineScript() *machineScript {
@@ -88,9 +106,7 @@ func newMachineScript() *machineScript {
 		machine: raftfsm.New(NewBodies(), nil).WithoutRecovery(), now: 1_700_000_000_000,
 		digests: []uint64{0}, receipts: map[sqs.QueueKey][]sqs.Receipt{},
 	}
-	settings := raftfsm.DefaultSettings()
-	settings.ClusterID, settings.HandleKeys = "c", []raftfsm.HandleKey{{ID: 1}}
-	s.do(raftfsm.Form{ClusterID: "c", Settings: settings})
+	s.do(formation())
 	var queues []sqs.QueueKey
 	for _, name := range []string{"read", "half", "kept", "purged"} {
 		queues = append(queues, sqs.QueueKey{Account: "000000000000", Name: name})
@@ -128,9 +144,9 @@ type machineNode struct {
 	snapshots *Snapshots
 }
 
-func openMachine(dir string, f files) (*machineNode, error) {
+func openMachine(dir string, f files, limits segmentLimits) (*machineNode, error) {
 	segments, err := OpenSegments(filepath.Join(dir, SegmentDir), SegmentOptions{
-		Pause: func(time.Duration) {}, files: f, limits: smallLimits,
+		Pause: func(time.Duration) {}, files: f, limits: limits,
 	})
 	if err != nil {
 		return nil, err
@@ -239,7 +255,7 @@ func (s *machineScript) cutAfter(dir string, calls int, want uint64, lateRemoval
 			return 0, 0, err
 		}
 	}
-	n, err := openMachine(dir, f)
+	n, err := openMachine(dir, f, smallLimits)
 	if err != nil {
 		return 0, 0, err
 	}
@@ -260,7 +276,7 @@ func (s *machineScript) cutAfter(dir string, calls int, want uint64, lateRemoval
 	if err := errors.Join(s.compare(n, want), n.segments.Close(), f.cut()); err != nil {
 		return 0, 0, fmt.Errorf("before the restart: %w", err)
 	}
-	if n, err = openMachine(dir, quickFiles{}); err != nil {
+	if n, err = openMachine(dir, quickFiles{}, smallLimits); err != nil {
 		return 0, 0, err
 	}
 	defer n.segments.Close()
