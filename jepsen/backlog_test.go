@@ -31,7 +31,7 @@ func TestBacklog(t *testing.T) {
 	}
 	for _, run := range report.Runs {
 		if run.Files == 0 || run.Files > 20 || run.FileBytes < 1<<20 || run.Rate == 0 || run.ReferenceRate == 0 || run.Ready == 0 ||
-			run.Emptied.Bytes <= 0 || run.Emptied.Max == 0 || run.Emptied.Left > run.FileBytes/10 {
+			run.Emptied.Bytes <= 0 || run.Emptied.Max == 0 {
 			t.Errorf("got %+v", run)
 		}
 	}

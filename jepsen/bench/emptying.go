@@ -5,7 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/http"
+	"os"
+	"path/filepath"
 	"sync/atomic"
 	"time"
 
@@ -13,7 +16,7 @@ import (
 )
 
 const (
-	// spaceLook is how often the node is asked for its segments.
+	// spaceLook is how often the size of the segments is looked at.
 	spaceLook = 100 * time.Millisecond
 	// spacePatience bounds the wait for free space: a node takes a snapshot after
 	// ten minutes at the latest.
@@ -35,28 +38,32 @@ func (r *BacklogRun) empty(ctx context.Context, t *target, node *fault.Node, o O
 	if err != nil {
 		return err
 	}
-	before, err := diskOf(ctx, node)
+	segments := filepath.Join(node.DataDir(), "segments")
+	before, err := bytesIn(segments)
 	if err != nil {
 		return err
 	}
-	var left diskFacts
 	watched, took, err := probe(ctx, other, o, func() error {
 		answered, err := t.call(ctx, o, c)
 		if err != nil {
 			return err
 		}
 		e.Answer = milliseconds(answered)
-		left, err = awaitSpace(ctx, node, before.SegmentBytes/10)
+		e.Left, err = awaitSpace(ctx, segments, before/10)
 		return err
 	})
+	if err != nil {
+		return err
+	}
+	after, err := diskOf(ctx, node)
 	if err != nil {
 		return err
 	}
 	e.Space = took.Seconds()
 	e.AloneP99, e.AloneMax = milliseconds(calm.quantile(0.99)), milliseconds(calm.max)
 	e.P99, e.Max = milliseconds(watched.quantile(0.99)), milliseconds(watched.max)
-	e.Bytes, e.Left = before.SegmentBytes-left.SegmentBytes, left.SegmentBytes
-	e.Pause = float64(left.SnapshotPauseUS) / 1000
+	e.Bytes = before - e.Left
+	e.Pause = float64(after.SnapshotPauseUS) / 1000
 	return nil
 }
 
@@ -110,20 +117,40 @@ func (t *target) call(ctx context.Context, o Options, c call) (time.Duration, er
 	return time.Since(start), nil
 }
 
-// awaitSpace waits until the segments of a node have at most so many bytes.
-func awaitSpace(ctx context.Context, node *fault.Node, limit int64) (diskFacts, error) {
+// awaitSpace waits until the files in a folder have at most so many bytes, and
+// returns how many they have.
+func awaitSpace(ctx context.Context, dir string, limit int64) (int64, error) {
 	for end := time.Now().Add(spacePatience); ; {
-		d, err := diskOf(ctx, node)
-		if err != nil || d.SegmentBytes <= limit {
-			return d, err
+		size, err := bytesIn(dir)
+		if err != nil || size <= limit {
+			return size, err
 		}
 		if time.Now().After(end) {
-			return d, fmt.Errorf("after %v the segments still have %d bytes", spacePatience, d.SegmentBytes)
+			return size, fmt.Errorf("after %v the segments still have %d bytes", spacePatience, size)
 		}
 		if err := pause(ctx, spaceLook); err != nil {
-			return d, err
+			return size, err
 		}
 	}
+}
+
+// bytesIn is the size of the files in a folder. Some may go meanwhile.
+func bytesIn(dir string) (size int64, err error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return 0, fmt.Errorf("measure segments: %w", err)
+	}
+	for _, entry := range entries {
+		info, err := entry.Info()
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return 0, fmt.Errorf("measure segments: %w", err)
+		}
+		size += info.Size()
+	}
+	return size, nil
 }
 
 // diskFacts are those fields of a node's status that are about its disk.
