@@ -201,6 +201,29 @@ func TestFullDiskHealsWhenQueuesAreEmptied(t *testing.T) {
 	awaitSend(t, client, q, func(o history.Operation) bool { return o.Outcome == history.OK })
 }
 
+// A disk without any room left ends the node at the first write that fails, and
+// all that it had acknowledged is there once there is room.
+func TestNoSpaceEndsTheNode(t *testing.T) {
+	disk, node := startOnDisk(t)
+	client := newClient(t, node)
+	q := createQueue(t, client, "q", "0") // receives hide nothing, and are entries of the log all the same
+	bodies := fill(t, client, q, 10)
+	if err := disk.Fill(128 << 10); err != nil { // the file system needs some for the ballast itself
+		t.Fatal(err)
+	}
+	for o := (history.Operation{Outcome: history.OK}); o.Outcome == history.OK; {
+		o = client.Receive(t.Context(), q, 1, history.QueueDefault, 0)
+	}
+	expectExit(t, node, 6, 10*time.Second)
+	if err := disk.Free(); err != nil {
+		t.Fatal(err)
+	}
+	restart(t, node)
+	if c := succeed(t, client.Count(t.Context(), q)); c.Visible != len(bodies) {
+		t.Errorf("%d visible, want %d", c.Visible, len(bodies))
+	}
+}
+
 // awaitSend sends until an answer is as wanted, which it must be soon.
 func awaitSend(t *testing.T, c *workload.Client, q workload.Queue, wanted func(history.Operation) bool) history.Operation {
 	t.Helper()
