@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 
 	"github.com/cespare/xxhash/v2"
 	"github.com/hashicorp/raft"
@@ -69,9 +70,7 @@ func (m *Machine) copied() *snapshot {
 // that was applied: equal on all machines with the same state. It costs the time
 // of a snapshot without bodies, most of it beside apply.
 func (m *Machine) FullDigest() IndexedDigest {
-	m.mu.Lock()
-	s := m.copied()
-	m.mu.Unlock()
+	s := m.locked()
 	full := xxhash.New()
 	for _, data := range s.sections() {
 		_, _ = full.Write(data) // never fails
@@ -79,12 +78,26 @@ func (m *Machine) FullDigest() IndexedDigest {
 	return IndexedDigest{Index: s.state.applied, Sum: full.Sum64()}
 }
 
+// LiveBodies yields the numbers of the bodies that the state refers to now, as
+// ranges (first, count) in ascending order.
+func (m *Machine) LiveBodies() iter.Seq2[uint64, uint64] { return m.locked().live() }
+
+// locked is copied for one who does not hold the lock.
+func (m *Machine) locked() *snapshot {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.copied()
+}
+
 // sections are the data of the sections.
-func (s *snapshot) sections() [2][]byte {
+func (s *snapshot) sections() [][]byte {
 	f := fields{}
 	machineFields(&f, s.state)
-	return [...][]byte{f.data, s.queues.AppendTo(nil)}
+	return [][]byte{f.data, s.queues.AppendTo(nil)}
 }
+
+// live yields the numbers of the bodies that the state refers to.
+func (s *snapshot) live() iter.Seq2[uint64, uint64] { return s.queues.Bodies() }
 
 // Persist implements raft.FSMSnapshot. It leaves Close and Cancel to raft, which
 // calls them after it.
@@ -102,7 +115,7 @@ func (s *snapshot) Persist(sink raft.SnapshotSink) error {
 	if _, err := sink.Write(binary.BigEndian.AppendUint64(nil, full.Sum64())); err != nil {
 		return fmt.Errorf("write snapshot: %w", err)
 	}
-	if err := s.bodies.WriteLive(sink, s.queues.Bodies()); err != nil {
+	if err := s.bodies.WriteLive(sink, s.live()); err != nil {
 		return fmt.Errorf("write snapshot: bodies: %w", err)
 	}
 	return nil

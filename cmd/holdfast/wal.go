@@ -88,8 +88,7 @@ func decodeState(state io.Reader) (live iter.Seq2[uint64, uint64], err error) {
 	if err := machine.Restore(io.NopCloser(state)); err != nil {
 		return nil, err
 	}
-	machine.View(func(v raftfsm.View) { live = v.Queues().Freeze().Bodies() })
-	return live, nil
+	return machine.LiveBodies(), nil
 }
 
 func newWALReport(r wal.Report) walReport {
