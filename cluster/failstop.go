@@ -13,15 +13,25 @@ import (
 	"holdfast.internal/wal"
 )
 
-// newRaft calls start, which is raft.NewRaft. That panics over an entry that it
-// cannot read; the panic becomes ErrCorrupt.
-func newRaft(start func() (*raft.Raft, error)) (r *raft.Raft, err error) {
+// newRaft calls start, which is raft.NewRaft with these stores. That panics when
+// it cannot write the term, or over an entry that it cannot read; the latter
+// becomes ErrCorrupt.
+func newRaft(log *haltingLog, stable *haltingStable, start func() (*raft.Raft, error)) (r *raft.Raft, err error) {
 	defer func() {
-		if p := recover(); p != nil {
-			r, err = nil, fmt.Errorf("%w: %v", wal.ErrCorrupt, p)
+		p := recover()
+		if p == nil {
+			return
 		}
+		if first := stable.first.Load(); first != nil {
+			r, err = nil, *first
+			return
+		}
+		r, err = nil, fmt.Errorf("%w: %v", wal.ErrCorrupt, p)
 	}()
-	return start()
+	r, err = start()
+	log.running.Store(true)
+	stable.running.Store(true)
+	return r, err
 }
 
 // haltingLog is the log as raft knows it. Raft panics when it cannot read an
@@ -45,6 +55,38 @@ func (l *haltingLog) GetLog(index uint64, e *raft.Log) error {
 func (l *haltingLog) IsMonotonic() bool {
 	inner, ok := l.LogStore.(raft.MonotonicLogStore)
 	return ok && inner.IsMonotonic()
+}
+
+// haltingStable is the stable store as raft knows it. Raft panics when it cannot
+// write a term, and goes on when it cannot write a vote; but after a failed write
+// nobody knows what is on the disk.
+type haltingStable struct {
+	raft.StableStore
+	running atomic.Bool // as in haltingLog
+	failed  func(error)
+	first   atomic.Pointer[error] // the first error of a write
+}
+
+// Set implements raft.StableStore. It does not return when a write has failed.
+func (s *haltingStable) Set(key, value []byte) error {
+	return s.halt(s.StableStore.Set(key, value))
+}
+
+// SetUint64 implements raft.StableStore, as Set.
+func (s *haltingStable) SetUint64(key []byte, value uint64) error {
+	return s.halt(s.StableStore.SetUint64(key, value))
+}
+
+func (s *haltingStable) halt(err error) error {
+	if err == nil {
+		return nil
+	}
+	s.first.CompareAndSwap(nil, &err)
+	if !s.running.Load() {
+		return err
+	}
+	s.failed(err)
+	select {}
 }
 
 // raftMachine is the machine as raft knows it. It measures for how long each

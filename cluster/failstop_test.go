@@ -2,9 +2,11 @@ package cluster
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -153,4 +155,38 @@ func TestHaltingLog(t *testing.T) {
 	if log := (&haltingLog{LogStore: s}); !log.IsMonotonic() {
 		t.Error("a log on disk is not monotonic")
 	}
+}
+
+// brokenStable cannot be written.
+type brokenStable struct {
+	raft.StableStore
+	wrote chan struct{}
+}
+
+func (s brokenStable) SetUint64([]byte, uint64) error {
+	s.wrote <- struct{}{}
+	return fmt.Errorf("set term: %w", syscall.EIO)
+}
+
+func TestHaltingStable(t *testing.T) {
+	inner := brokenStable{raft.NewInmemStore(), make(chan struct{}, 1)}
+	failed := make(chan error, 1)
+	stable := &haltingStable{StableStore: inner, failed: func(err error) { failed <- err }}
+	_, err := newRaft(&haltingLog{}, stable, func() (*raft.Raft, error) {
+		panic(stable.SetUint64(keyCurrentTerm, 2)) // as raft does it
+	})
+	if code := ExitCode(err); code != ExitLogError {
+		t.Errorf("during the start: got %v, exit code %d; want %d", err, code, ExitLogError)
+	}
+	<-inner.wrote
+	stable.running.Store(true)
+	returned := make(chan struct{})
+	go func() {
+		_ = stable.SetUint64(keyCurrentTerm, 3)
+		close(returned)
+	}()
+	if err := <-failed; logErrorCode(err) != ExitLogError {
+		t.Errorf("got %v, exit code %d; want %d", err, logErrorCode(err), ExitLogError)
+	}
+	expectHalt(t, returned)
 }

@@ -70,11 +70,10 @@ func openGroup(c groupConfig) (*group, error) {
 		return nil, err
 	}
 	machine := &raftMachine{Machine: c.machine, elapsed: c.elapsed, failed: c.failed}
-	log := &haltingLog{LogStore: c.stores.log}
-	r, err := newRaft(func() (*raft.Raft, error) {
-		return raft.NewRaft(raftConfig(c.id, c.log), machine, log, c.stores.stable, c.stores.snapshots, transport)
+	log, stable := &haltingLog{LogStore: c.stores.log}, &haltingStable{StableStore: c.stores.stable, failed: c.failed}
+	r, err := newRaft(log, stable, func() (*raft.Raft, error) {
+		return raft.NewRaft(raftConfig(c.id, c.log), machine, log, stable, c.stores.snapshots, transport)
 	})
-	log.running.Store(true)
 	if err != nil {
 		_, damage := c.stores.snapshots.List() // raft has logged it, but does not return it
 		return nil, errors.Join(fmt.Errorf("open raft: %w: %w", ErrRestore, err), damage)
