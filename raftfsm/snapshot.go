@@ -1,7 +1,6 @@
 package raftfsm
 
 import (
-	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -72,8 +71,8 @@ func (m *Machine) copied() *snapshot {
 func (m *Machine) FullDigest() IndexedDigest {
 	s := m.locked()
 	full := xxhash.New()
-	for _, data := range s.sections() {
-		_, _ = full.Write(data) // never fails
+	for _, encode := range s.sections() {
+		encode(func(part []byte) { _, _ = full.Write(part) }) // never fails
 	}
 	return IndexedDigest{Index: s.state.applied, Sum: full.Sum64()}
 }
@@ -89,11 +88,14 @@ func (m *Machine) locked() *snapshot {
 	return m.copied()
 }
 
-// sections are the data of the sections.
-func (s *snapshot) sections() [][]byte {
+// section encodes the data of a section, part by part, in the same way each time.
+// A part is valid during the call.
+type section func(write func(part []byte))
+
+func (s *snapshot) sections() []section {
 	f := fields{}
 	machineFields(&f, s.state)
-	return [][]byte{f.data, s.queues.AppendTo(nil)}
+	return []section{func(write func(part []byte)) { write(f.data) }, s.queues.Encode}
 }
 
 // live yields the numbers of the bodies that the state refers to.
@@ -106,11 +108,10 @@ func (s *snapshot) Persist(sink raft.SnapshotSink) error {
 		return fmt.Errorf("write snapshot: %w", err)
 	}
 	full := xxhash.New()
-	for _, data := range s.sections() {
-		if err := writeSection(sink, data); err != nil {
+	for _, encode := range s.sections() {
+		if err := writeSection(sink, encode, full); err != nil {
 			return fmt.Errorf("write snapshot: %w", err)
 		}
-		_, _ = full.Write(data) // never fails
 	}
 	if _, err := sink.Write(binary.BigEndian.AppendUint64(nil, full.Sum64())); err != nil {
 		return fmt.Errorf("write snapshot: %w", err)
@@ -229,19 +230,30 @@ func machineFields(f *fields, s state) state {
 	return s
 }
 
-func writeSection(w io.Writer, data []byte) error {
-	if _, err := w.Write(binary.BigEndian.AppendUint64(nil, uint64(len(data)))); err != nil {
+// writeSection encodes twice: the size comes before the data, which is not to be
+// in memory as a whole. It adds the data to full.
+func writeSection(w io.Writer, encode section, full *xxhash.Digest) error {
+	size := 0
+	encode(func(part []byte) { size += len(part) })
+	if _, err := w.Write(binary.BigEndian.AppendUint64(nil, uint64(size))); err != nil {
 		return err
 	}
-	if _, err := w.Write(data); err != nil {
-		return err
+	sum := xxhash.New()
+	var err error
+	encode(func(part []byte) {
+		_, _ = sum.Write(part)  // never fails
+		_, _ = full.Write(part) // the same
+		if err == nil {
+			_, err = w.Write(part)
+		}
+	})
+	if err == nil {
+		_, err = w.Write(binary.BigEndian.AppendUint64(nil, sum.Sum64()))
 	}
-	_, err := w.Write(binary.BigEndian.AppendUint64(nil, xxhash.Sum64(data)))
 	return err
 }
 
-// readSection reads a section and adds its data to full. It asks for memory as
-// the data comes, not as the size claims.
+// readSection reads a section and adds its data to full.
 func readSection(r io.Reader, full *xxhash.Digest) ([]byte, error) {
 	size, err := readUint64(r)
 	if err != nil {
@@ -250,19 +262,37 @@ func readSection(r io.Reader, full *xxhash.Digest) ([]byte, error) {
 	if size > maxSection {
 		return nil, fmt.Errorf("%w: %d bytes", errSection, size)
 	}
-	var data bytes.Buffer
-	if _, err := io.CopyN(&data, r, int64(size)); err != nil {
+	data, err := readData(r, int(size))
+	if err != nil {
 		return nil, fmt.Errorf("section of %d bytes: %w", size, err)
 	}
 	sum, err := readUint64(r)
 	if err != nil {
 		return nil, err
 	}
-	if sum != xxhash.Sum64(data.Bytes()) {
+	if sum != xxhash.Sum64(data) {
 		return nil, errChecksum
 	}
-	_, _ = full.Write(data.Bytes()) // never fails
-	return data.Bytes(), nil
+	_, _ = full.Write(data) // never fails
+	return data, nil
+}
+
+// readData reads so many bytes. It asks for memory as they come, not as size
+// claims, and for none beyond size.
+func readData(r io.Reader, size int) ([]byte, error) {
+	const first = 1 << 20
+	data := make([]byte, 0, min(size, first))
+	for {
+		n, err := io.ReadFull(r, data[len(data):cap(data)])
+		data = data[:len(data)+n]
+		if err != nil {
+			return nil, err
+		}
+		if len(data) == size {
+			return data, nil
+		}
+		data = append(make([]byte, 0, min(size, 4*cap(data))), data...)
+	}
 }
 
 func readUint64(r io.Reader) (uint64, error) {

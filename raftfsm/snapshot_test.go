@@ -356,7 +356,7 @@ func TestSnapshotDropsDeadBodies(t *testing.T) {
 
 // TestHugeSection: a claimed size costs no memory.
 func TestHugeSection(t *testing.T) {
-	for size, want := range map[uint64]error{maxSection: io.EOF, maxSection + 1: errSection, 1<<64 - 1: errSection} {
+	for size, want := range map[uint64]error{maxSection: io.ErrUnexpectedEOF, maxSection + 1: errSection, 1<<64 - 1: errSection} {
 		snapshot := binary.BigEndian.AppendUint64([]byte(snapshotMagic), size)
 		if err := restore(New(newMemoryBodies(), nil), append(snapshot, "short"...)); !errors.Is(err, want) {
 			t.Errorf("size %d: got %v, want %v", size, err, want)
