@@ -106,6 +106,11 @@ func (o Options) Validate() error {
 			return fmt.Errorf("phase %q: want one of %v", phase, Phases())
 		}
 	}
+	for _, name := range o.Backlogs {
+		if !slices.ContainsFunc(backlogForms(), func(f backlogForm) bool { return f.name == name }) {
+			return fmt.Errorf("backlog %q: want all, half or expiring", name)
+		}
+	}
 	for _, n := range []struct {
 		name           string
 		value, low, up int
