@@ -110,6 +110,7 @@ func (o Options) backlog(ctx context.Context, messages int, form backlogForm) (r
 		return run, err
 	}
 	t.pid = node.PID()
+	run.ReadyCPU = milliseconds(processCPU(t.pid))
 	after, err := diskOf(ctx, node)
 	if err != nil {
 		return run, err

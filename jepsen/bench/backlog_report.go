@@ -35,6 +35,7 @@ type BacklogRun struct {
 	Files         int      `json:"segments"`          // after the restart
 	FileBytes     int64    `json:"segment_bytes"`     // the same
 	Ready         float64  `json:"ready_ms"`          // of the restart
+	ReadyCPU      float64  `json:"ready_cpu_ms"`      // processor time of that
 	Rate          float64  `json:"rate"`              // received and deleted, messages per second
 	Reference     int      `json:"reference"`         // messages of the queue that it is compared with
 	ReferenceRate float64  `json:"reference_rate"`    // of that queue, as Rate
@@ -76,11 +77,11 @@ func (r *BacklogRun) write(out io.Writer, messages int) error {
 	const mib = 1 << 20
 	e := &r.Emptied
 	_, err := fmt.Fprintf(out, "backlog of %d (%s): filled at %.0f/s, halved at %.0f/s, at most %d MiB of memory, snapshots paused it for at most %.1f ms\n"+
-		"  restart: ready in %.0f ms, %d segments of %d MiB\n"+
+		"  restart: ready in %.0f ms (%.0f ms of processor time), %d segments of %d MiB\n"+
 		"  received from the oldest at %.0f/s, %.2f of a queue with %d (%.0f/s); at most %d MiB of memory, %d MiB read from disk\n"+
 		"  %s: answered in %.1f ms; calls of another queue at most %.1f ms, p99 %.1f ms (before: %.1f ms, %.1f ms); %d MiB free after %.1f s; snapshots paused for at most %.1f ms\n"+
 		"  aims (memory < 1 GiB, ratio ≥ %.1f, ready < %v, pauses and other calls < %v, space back in %v): %s\n",
-		messages, r.Backlog, r.FillRate, r.HalveRate, r.FillMemory/mib, r.Pause, r.Ready, r.Files, r.FileBytes/mib,
+		messages, r.Backlog, r.FillRate, r.HalveRate, r.FillMemory/mib, r.Pause, r.Ready, r.ReadyCPU, r.Files, r.FileBytes/mib,
 		r.Rate, r.Ratio, r.Reference, r.ReferenceRate, r.DrainMemory/mib, r.ReadBytes/mib,
 		e.By, e.Answer, e.Max, e.P99, e.AloneMax, e.AloneP99, e.Bytes/mib, e.Space, e.Pause,
 		backlogRatio, backlogReady, backlogWait, backlogSpace, verdict)
