@@ -44,9 +44,12 @@ fmt: $(LINTER)
 # The packages whose tests run in this process; the others start brokers.
 packages = $$($(GO) list ./... | grep -v -e /jepsen$$ -e /jepsen/conformance$$)
 
+# How long the tests of one package may take.
+TIMEOUT ?= 10m
+
 ## unit: the tests of every room
 unit:
-	$(timed) $(GO) test $(packages)
+	$(timed) $(GO) test -timeout $(TIMEOUT) $(packages)
 
 ## race: the same, and a few kills, under the race detector
 race:
@@ -54,11 +57,11 @@ race:
 
 ## conformance: what AWS answers, in both protocols
 conformance:
-	$(timed) $(GO) test -count=1 ./jepsen/conformance
+	$(timed) $(GO) test -count=1 -timeout $(TIMEOUT) ./jepsen/conformance
 
 ## kills: kill -9 under load, stops, damaged logs, clients that leave
 kills:
-	$(timed) $(GO) test -count=1 -skip '$(three)' ./jepsen
+	$(timed) $(GO) test -count=1 -timeout $(TIMEOUT) -skip '$(three)' ./jepsen
 
 # The tests of three nodes.
 three := ^(TestCluster|TestThreeNodes|TestRollingRestart|TestWipedNodes)
@@ -91,10 +94,11 @@ BACKLOG ?= 10000000
 bench-backlog: build
 	bin/holdfast bench --backlog $(BACKLOG) --json bench-backlog.json
 
-## test-long: the long forms: slow cases, 100 kills, 10 minutes a fuzz target
+## test-long: the long forms: slow cases, 100 kills, 10 power losses, 10 minutes a fuzz target
 test-long: export HOLDFAST_LONG := 1
 test-long: FUZZTIME = 10m
-test-long: conformance kills fuzz
+test-long: TIMEOUT = 1h
+test-long: unit conformance kills fuzz
 
 ## test-clients: AWS CLI, boto3, JavaScript and Java SDKs against a node
 test-clients: build

@@ -458,5 +458,8 @@ func (g *generator) compareBodies() string {
 	if !slices.Equal(got, want) {
 		return fmt.Sprintf("live bodies: got %v, want %v", got, want)
 	}
+	if n := g.state.Messages(); n != uint64(len(want)) {
+		return fmt.Sprintf("messages: counted %d, want %d", n, len(want))
+	}
 	return ""
 }

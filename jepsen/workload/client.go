@@ -186,19 +186,6 @@ func (c *Client) Send(ctx context.Context, q Queue, body string, delay time.Dura
 	})[0]
 }
 
-// SendFIFO sends one message to a FIFO queue.
-func (c *Client) SendFIFO(ctx context.Context, q Queue, body, group, deduplicationID string) history.Operation {
-	in := map[string]any{
-		"QueueUrl": q.URL, "MessageBody": body, "MessageGroupId": group, "MessageDeduplicationId": deduplicationID,
-	}
-	operation := history.Operation{Kind: history.Send, Queue: q.Name, Body: body, Delay: history.QueueDefault}
-	return c.record([]history.Operation{operation}, func(o []history.Operation) {
-		var out sent
-		c.call(ctx, "SendMessage", 0, in, &out).put(&o[0])
-		o[0].MessageID, o[0].MD5 = out.MessageId, out.MD5OfMessageBody
-	})[0]
-}
-
 type entry map[string]any
 
 // batchAnswer is the answer to any batch.
