@@ -90,6 +90,7 @@ func (n *Node) heard(p pong, sent, received time.Duration) {
 		n.group.lease.follows(p.Name, sent)
 	}
 	if n.members.isNewLeader(p) {
+		n.group.changes.Add(1)
 		n.config.Logger.Info("member leads", "member", p.Name, "term", p.Term)
 	}
 	switch {

@@ -141,6 +141,7 @@ func (n *Node) open(dog *watchdog) (err error) {
 		admission: n.group.admission, machine: n.machine, log: c.Logger,
 	}
 	n.snapshotter = newSnapshotter(c, n.group, n.stores, n.gauges)
+	n.snapshotter.ending = n.draining.Load
 	dog.busy = n.stores.busy
 	dog.tick = func() { n.clock.now() }
 	dog.replaceable = func() bool { return n.group.leading.Load() && n.members.hasMajority(len(n.members.up())) }

@@ -56,7 +56,8 @@ type snapshotter struct {
 	live    func() liveBodies
 	disk    func() (free int64, low bool)
 	elapsed func() time.Duration
-	entries uint64 // test knob: due after so many entries; 0: off
+	ending  func() bool // the node gives up a snapshot that is being written
+	entries uint64      // test knob: due after so many entries; 0: off
 	machine *raftMachine
 	log     *slog.Logger
 
@@ -113,6 +114,7 @@ func newSnapshotter(c Config, g *group, s *stores, disk *gauges) *snapshotter {
 		written: func() uint64 { return replayed + s.written() },
 		pending: s.bodies.Pending,
 		elapsed: c.Elapsed,
+		ending:  func() bool { return false },
 		entries: c.SnapshotEntries,
 		machine: g.guarded,
 		log:     c.Logger,
@@ -198,7 +200,7 @@ func (s *snapshotter) snapshot(ctx context.Context) {
 		return
 	case err != nil:
 		s.failed, s.failedAt = true, now
-		if ctx.Err() == nil {
+		if ctx.Err() == nil && !s.ending() {
 			s.log.Error("snapshot was not taken", "err", err)
 		}
 		return

@@ -46,6 +46,7 @@ func TestSnapshotTriggers(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			s := &snapshotter{
+				ending:  func() bool { return false },
 				applied: func() uint64 { return test.applied },
 				written: func() uint64 { return test.written },
 				pending: func() int64 { return test.pending },
@@ -67,6 +68,7 @@ func TestSnapshotTriggers(t *testing.T) {
 func TestSnapshotThatFailsIsTriedAgainLater(t *testing.T) {
 	now := time.Duration(0)
 	s := &snapshotter{
+		ending:  func() bool { return false },
 		take:    func() error { return errors.New("no space") },
 		applied: func() uint64 { return 10 },
 		written: func() uint64 { return 0 },

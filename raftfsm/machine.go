@@ -32,11 +32,11 @@ type Machine struct {
 
 	// Room that is used again with every entry. Only the goroutine of raft's
 	// calls touches it.
-	names      interner
-	operations []Operation
-	contents   [][]byte
-	events     []sqs.Event
-	encoded    []byte // results, for the digest
+	names    interner
+	entry    entryRoom
+	contents [][]byte
+	events   []sqs.Event
+	encoded  []byte // results, for the digest
 }
 
 // state is what a snapshot holds, bodies apart.
