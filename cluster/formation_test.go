@@ -17,6 +17,9 @@ import (
 	"holdfast.internal/sqs"
 )
 
+// someRounds is time enough for whatever a node does without being asked.
+const someRounds = 20 * formEvery
+
 // reasons are why node i is not ready, in one line.
 func (c *nodes) reasons(i int) string {
 	_, reasons := c.list[i].Ready()
@@ -31,7 +34,7 @@ func TestClusterFormsWhenAllAreThere(t *testing.T) {
 		c := newNodes(t, 3)
 		c.start(1)
 		c.start(2)
-		time.Sleep(time.Minute)
+		time.Sleep(someRounds)
 		for _, i := range []int{1, 2} {
 			if got, want := c.reasons(i), "no cluster yet: n1=n1:1 is not reachable"; got != want {
 				t.Errorf("two of three: got %q, want %q", got, want)
@@ -58,7 +61,7 @@ func TestClusterDoesNotFormOfDifferentLists(t *testing.T) {
 		for i := range 3 {
 			c.start(i)
 		}
-		time.Sleep(time.Minute)
+		time.Sleep(someRounds)
 		const want = "n3 was started with --cluster n2=n2:1,n3=n3:1,n4=n4:1"
 		for i := range 2 {
 			if got := c.reasons(i); !strings.Contains(got, want) {
@@ -83,14 +86,14 @@ func TestWipedNodesWait(t *testing.T) {
 		c.wipe(1)
 		c.start(0)
 		c.start(1)
-		time.Sleep(time.Minute) // the third may come late
+		time.Sleep(someRounds) // the third may come late
 		for i := range 2 {
 			if got := c.reasons(i); !strings.Contains(got, "n3=n3:1 is not reachable") {
 				t.Errorf("got %q, want that n3 is not reachable", got)
 			}
 		}
 		c.start(2)
-		time.Sleep(time.Minute)
+		time.Sleep(someRounds)
 		for i := range 2 {
 			want := fmt.Sprintf("n3 has the data of cluster %s", id)
 			advice := fmt.Sprintf("holdfast member replace n%d n%d=n%d:1", i+1, i+1, i+1)
@@ -120,7 +123,7 @@ func TestOneWipedNodeWaits(t *testing.T) {
 		c.start(wiped)
 		next := c.awaitLeader()
 		createQueue(t, c.list[next])
-		time.Sleep(time.Minute)
+		time.Sleep(someRounds)
 		if got := c.reasons(wiped); !strings.Contains(got, "holdfast member replace") {
 			t.Errorf("got %q, want the way back in", got)
 		}
@@ -153,7 +156,7 @@ func TestFormationSurvivesCrashes(t *testing.T) {
 					}
 					c.await("crash", time.Minute, crash.Load)
 					c.kill(i)
-					time.Sleep(time.Minute)
+					time.Sleep(someRounds)
 					c.start(i)
 					c.awaitReady()
 					for _, n := range c.list {
@@ -212,7 +215,7 @@ func TestPromiseIsForGood(t *testing.T) {
 		c.kill(2)
 		c.wipe(2)
 		c.start(2)
-		time.Sleep(time.Minute)
+		time.Sleep(someRounds)
 		for i, want := range []string{"n3 has lost its data folder", "n3 has lost its data folder", "n1 is about to form cluster"} {
 			if got := c.reasons(i); !strings.Contains(got, want) || !strings.Contains(got, "remove the data folders of all nodes") {
 				t.Errorf("n%d: got %q, want %q", i+1, got, want)

@@ -30,7 +30,7 @@ type raftSink struct{ log *slog.Logger }
 func (s raftSink) Accept(name string, level hclog.Level, text string, args ...any) {
 	to := slog.LevelDebug
 	switch {
-	case isFirstElection(text, args), unreached[text]:
+	case isFirstElection(text, args), toldElsewhere[text]:
 	case level == hclog.Warn:
 		to = slog.LevelWarn
 	case level == hclog.Error:
@@ -47,9 +47,11 @@ func (s raftSink) Accept(name string, level hclog.Level, text string, args ...an
 	s.log.LogAttrs(context.Background(), to, "raft reports", attrs...)
 }
 
-// unreached is what raft says, many times a second, of members that it cannot
-// reach and of connections that end. The pings tell operators once.
-var unreached = map[string]bool{
+// toldElsewhere is what raft says, many times a second, of members that it cannot
+// reach and of connections that end, which the pings tell operators once; and of
+// snapshots, which the snapshotter tells.
+var toldElsewhere = map[string]bool{
+	"failed to take snapshot":                                   true,
 	"Election timeout reached, restarting election":             true,
 	"failed to accept connection":                               true,
 	"failed to decode incoming command":                         true,

@@ -76,6 +76,12 @@ func (l *lan) heal() {
 	l.changed = make(chan struct{})
 }
 
+func (l *lan) isCut(link lanLink) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.cuts[link]
+}
+
 // pass waits until the link is whole or over is closed.
 func (l *lan) pass(over <-chan struct{}, link lanLink) error {
 	for {
@@ -139,28 +145,34 @@ func (l *lan) conn(pipe net.Conn, link lanLink) net.Conn {
 }
 
 func (c *lanConn) Write(b []byte) (int, error) {
-	ctx, cancel := context.Background(), context.CancelFunc(func() {})
-	c.mu.Lock()
-	if !c.deadline.IsZero() {
-		ctx, cancel = context.WithDeadline(ctx, c.deadline)
-	}
-	c.mu.Unlock()
-	defer cancel()
-	over := make(chan struct{})
-	written := make(chan struct{})
-	defer close(written)
-	go func() {
-		select {
-		case <-ctx.Done():
-		case <-c.closed:
-		case <-written:
+	if c.lan.isCut(c.link) {
+		if err := c.wait(); err != nil {
+			return 0, err
 		}
-		close(over)
-	}()
-	if err := c.lan.pass(over, c.link); err != nil {
-		return 0, err
 	}
 	return c.Conn.Write(b)
+}
+
+// wait waits until the link is whole, the deadline of writes has come, or the
+// connection is closed.
+func (c *lanConn) wait() error {
+	c.mu.Lock()
+	deadline := c.deadline
+	c.mu.Unlock()
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	if !deadline.IsZero() {
+		ctx, cancel = context.WithDeadline(ctx, deadline)
+		defer cancel()
+	}
+	go func() {
+		select {
+		case <-c.closed:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	return c.lan.pass(ctx.Done(), c.link)
 }
 
 func (c *lanConn) SetDeadline(t time.Time) error {

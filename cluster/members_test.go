@@ -1,7 +1,11 @@
 package cluster
 
 import (
+	"bytes"
 	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -176,6 +180,36 @@ func TestThreeNodesFailOver(t *testing.T) {
 		c.awaitApplied()
 		if got, _, ok := c.list[leader].group.leader(); !ok || got != c.configs[0].Members[next] {
 			t.Errorf("the old leader takes %v, %v for the leader, want %v", got, ok, c.configs[0].Members[next])
+		}
+	})
+}
+
+// TestMembersTellOtherSettings: each node says, once, in what it was started
+// otherwise than its cluster was formed.
+func TestMembersTellOtherSettings(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newNodes(t, 3)
+		logged := make([]bytes.Buffer, 3)
+		for i := range 3 {
+			c.configs[i].Seed = raftfsm.DefaultSettings()
+			c.configs[i].Seed.Region = fmt.Sprintf("us-east-%d", i+1)
+			c.configs[i].Logger = slog.New(slog.NewTextHandler(&logged[i], nil))
+			c.start(i)
+		}
+		c.awaitReady()
+		time.Sleep(someRounds)
+		for i := range 3 {
+			want := 1
+			if c.list[i].Settings().Region == c.configs[i].Seed.Region {
+				want = 0
+			}
+			if got := strings.Count(logged[i].String(), "setting differs"); got != want {
+				t.Errorf("n%d logged %d differences, want %d", i+1, got, want)
+			}
+			if got := c.list[i].Metrics().LeaderChanges; got == 0 {
+				t.Errorf("n%d has seen no change of leader, want one", i+1)
+			}
+			c.stop(i)
 		}
 	})
 }
