@@ -107,6 +107,11 @@ func TestClusterPowerFails(t *testing.T) {
 	load := c.drive(patience)
 	for range failures {
 		time.Sleep(2 * time.Second) // of load
+		for _, n := range c.Nodes() { // all at once, and no sync under way (Disk.Break)
+			if err := n.Pause(); err != nil {
+				t.Fatal(err)
+			}
+		}
 		for _, disk := range disks {
 			if err := disk.Break(); err != nil {
 				t.Fatal(err)
