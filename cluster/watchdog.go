@@ -27,8 +27,8 @@ type watchdog struct {
 	fatal       func(code int, err error)
 	elapsed     func() time.Duration
 	busy        func() time.Duration // how long the write of the log takes that is under way
-	tick        func()      // called all the time
-	replaceable func() bool // leads, and others can elect a leader
+	tick        func()               // called all the time
+	replaceable func() bool          // leads, and others can elect a leader
 	failures    chan error
 
 	ticked time.Duration // when it looked last, by elapsed

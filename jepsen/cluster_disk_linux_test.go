@@ -106,7 +106,7 @@ func TestClusterPowerFails(t *testing.T) {
 	c, disks := startTrioOnDisks(t, "--test-mode", "--test-snapshot-entries", "500")
 	load := c.drive(patience)
 	for range failures {
-		time.Sleep(2 * time.Second) // of load
+		time.Sleep(2 * time.Second)   // of load
 		for _, n := range c.Nodes() { // all at once, and no sync under way (Disk.Break)
 			if err := n.Pause(); err != nil {
 				t.Fatal(err)
