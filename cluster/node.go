@@ -26,6 +26,7 @@ type Node struct {
 	pings       *pings     // nil if the node is alone
 	readiness   readiness
 	machine     *raftfsm.Machine
+	damage      *damage
 	group       *group
 	gateway     *gateway // nil if the node is alone
 	line        *line
@@ -123,7 +124,13 @@ func (n *Node) open(dog *watchdog) (err error) {
 	n.clock = newClock(c.Now, c.Elapsed, 1+len(n.members.others), c.Logger)
 	n.readiness.elapsed = c.Elapsed
 	n.strandings = &strandings{elapsed: c.Elapsed, log: c.Logger, leads: func() bool { return n.group.leading.Load() }}
-	n.machine = raftfsm.New(n.stores.bodies, func(events []sqs.Event) {
+	n.damage = &damage{
+		bodies: n.stores.bodies, repair: n.stores.repair, log: c.Logger, call: n.call,
+		next:   func() uint64 { return n.machine.NextBody() },
+		others: func() []peer.Target { return n.members.others },
+		do:     func(ctx context.Context, c raftfsm.Command) (raftfsm.Outcome, error) { return n.Do(ctx, c) },
+	}
+	n.machine = raftfsm.New(n.damage.shared(), func(events []sqs.Event) {
 		n.strandings.notify(events)
 		n.line.notify(events)
 	})
@@ -133,7 +140,7 @@ func (n *Node) open(dog *watchdog) (err error) {
 		return n.group.propose(ctx, c, nil)
 	}
 	n.line = newLine(receive, n.machine.View, n.clock.now, c.Elapsed)
-	if err := n.openGroup(id); err != nil {
+	if err := n.openGroup(id, dog); err != nil {
 		return err
 	}
 	n.gauges = &gauges{
@@ -154,21 +161,24 @@ func (n *Node) openStores(dog *watchdog) (id identity, err error) {
 		n.stores, id = c.InMemory.open(c.NodeName, len(c.Members) > 0)
 		return id, nil
 	}
-	n.stores, id, err = openStores(c, n.fsyncs, dog.logFailed)
+	n.stores, id, err = openStores(c, n.fsyncs, dog.failed)
 	return id, err
 }
 
 // openGroup starts raft. A node that is alone is the only voter of its group, and
 // names itself when the group is new.
-func (n *Node) openGroup(id identity) (err error) {
+func (n *Node) openGroup(id identity, dog *watchdog) (err error) {
 	c := n.config
 	empty, err := n.stores.empty()
+	if err == nil {
+		err = n.stores.check()
+	}
 	if err != nil {
 		return err
 	}
 	group := groupConfig{
 		id: raft.ServerID(id.RaftID), stores: n.stores, machine: n.machine,
-		clock: n.clock, timeout: c.RequestTimeout, log: c.Logger, fatal: n.fatal,
+		clock: n.clock, elapsed: c.Elapsed, failed: dog.failed, timeout: c.RequestTimeout, log: c.Logger, fatal: n.fatal,
 		seed: func() raftfsm.Settings {
 			seed := c.Seed
 			seed.ClusterID = n.clusterID()
@@ -238,8 +248,7 @@ func (n *Node) Receive(ctx context.Context, c sqs.ReceiveMessage, wait time.Dura
 		return Delivery{}, err
 	}
 	return deliver(outcome, n.machine.Settings(), func(m sqs.Received, err error) {
-		n.config.Logger.Error("message withheld, its body is damaged",
-			"account", c.Queue.Account, "queue", c.Queue.Name, "sequence_number", m.SequenceNumber, "err", err)
+		n.damage.withheld(context.WithoutCancel(ctx), c.Queue, m, err)
 	})
 }
 

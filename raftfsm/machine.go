@@ -118,6 +118,13 @@ func (m *Machine) Settings() Settings { return *m.published.Load() }
 // indexes while nothing is missing.
 func (m *Machine) AppliedIndex() uint64 { return m.applied.Load() }
 
+// NextBody is the number that the next body will get.
+func (m *Machine) NextBody() uint64 {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	return m.state.nextBody
+}
+
 // NextPulse is the cluster time from which a Pulse has something to do; false
 // means never, as things are.
 func (m *Machine) NextPulse() (sqs.Time, bool) {
