@@ -254,3 +254,35 @@ func succeeds(t *testing.T, o raftfsm.Outcome) {
 		}
 	}
 }
+
+// TestAnswersAreAcknowledged: the state keeps the results of what is in flight, and
+// not more, whatever receives did with the acknowledgements that they carried.
+func TestAnswersAreAcknowledged(t *testing.T) {
+	inCluster(t, func(t *testing.T, c *nodes) {
+		var all sync.WaitGroup
+		for i, n := range c.list {
+			all.Go(func() {
+				for j := range 200 {
+					send(t, n, fmt.Sprint(i, "/", j), 0)
+					c := receiveOne(time.Hour)
+					c.MaxMessages = 10
+					for wait := time.Duration(0); ; wait = 100 * time.Millisecond {
+						if d, err := n.Receive(t.Context(), c, wait, nil); err != nil || len(d.Messages) == 0 {
+							break
+						}
+					}
+				}
+			})
+		}
+		all.Wait()
+		for _, n := range c.list {
+			do(t, n, sqs.GetQueueUrl{Queue: queue})
+		}
+		c.awaitApplied()
+		c.list[0].machine.View(func(v raftfsm.View) {
+			if kept := v.Unacknowledged(); kept > 0 {
+				t.Errorf("%d results are kept for nobody", kept)
+			}
+		})
+	})
+}
