@@ -33,6 +33,7 @@ func (n *Node) openPort(id identity) {
 	n.pings = &pings{members: n.members, call: n.call, elapsed: c.Elapsed, heard: n.heard, log: c.Logger}
 	n.port.Handle(peer.MethodFormation, n.formation.answer)
 	n.port.Handle(peer.MethodPing, n.pong)
+	n.port.Handle(peer.MethodBody, n.damage.answer)
 }
 
 func (n *Node) call(ctx context.Context, to peer.Target, method byte, request []byte) ([]byte, error) {

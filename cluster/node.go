@@ -26,6 +26,7 @@ type Node struct {
 	pings       *pings     // nil if the node is alone
 	readiness   readiness
 	machine     *raftfsm.Machine
+	damage      *damage
 	group       *group
 	gateway     *gateway // nil if the node is alone
 	line        *line
@@ -123,7 +124,13 @@ func (n *Node) open(dog *watchdog) (err error) {
 	n.clock = newClock(c.Now, c.Elapsed, 1+len(n.members.others), c.Logger)
 	n.readiness.elapsed = c.Elapsed
 	n.strandings = &strandings{elapsed: c.Elapsed, log: c.Logger, leads: func() bool { return n.group.leading.Load() }}
-	n.machine = raftfsm.New(n.stores.bodies, func(events []sqs.Event) {
+	n.damage = &damage{
+		bodies: n.stores.bodies, repair: n.stores.repair, log: c.Logger, call: n.call,
+		next:   func() uint64 { return n.machine.NextBody() },
+		others: func() []peer.Target { return n.members.others },
+		do:     func(ctx context.Context, c raftfsm.Command) (raftfsm.Outcome, error) { return n.Do(ctx, c) },
+	}
+	n.machine = raftfsm.New(n.damage.shared(), func(events []sqs.Event) {
 		n.strandings.notify(events)
 		n.line.notify(events)
 	})
@@ -238,8 +245,7 @@ func (n *Node) Receive(ctx context.Context, c sqs.ReceiveMessage, wait time.Dura
 		return Delivery{}, err
 	}
 	return deliver(outcome, n.machine.Settings(), func(m sqs.Received, err error) {
-		n.config.Logger.Error("message withheld, its body is damaged",
-			"account", c.Queue.Account, "queue", c.Queue.Name, "sequence_number", m.SequenceNumber, "err", err)
+		n.damage.withheld(context.WithoutCancel(ctx), c.Queue, m, err)
 	})
 }
 

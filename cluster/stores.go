@@ -28,6 +28,7 @@ type stores struct {
 	stable    raft.StableStore
 	snapshots raft.SnapshotStore
 	bodies    raftfsm.Bodies
+	repair    func(number uint64, body []byte) (kept bool, err error) // of a damaged body
 
 	// scan reads entries of the log, both ends included (wal.Scan).
 	scan     func(from, to uint64, visit func(*raft.Log) error) error
@@ -97,7 +98,7 @@ func openStores(c Config, fsyncs *histogram, fatal func(error)) (_ *stores, _ id
 		return wal.Scan(filepath.Join(c.DataDir, logDir), from, to, visit)
 	}
 	return &stores{
-		scan: scan, log: log, stable: stable, bodies: segments,
+		scan: scan, log: log, stable: stable, bodies: segments, repair: segments.Repair,
 		snapshots: pinnedSnapshots{snapshots, keep, log}, retention: keep,
 		logBytes: log.Bytes, segments: segments.Stats, busy: log.Busy, written: log.Written,
 		identify: func(id identity) error { return id.write(c.DataDir) },

@@ -75,7 +75,8 @@ func (m *Machine) applyAll(entries []*raft.Log, applied []any) {
 }
 
 func (m *Machine) applyEntry(e *raft.Log) *Applied {
-	t, operations, err := appendOperations(m.operations[:0], e.Data)
+	t, err := m.entry.decode(e.Data)
+	operations := m.entry.operations
 	if err != nil {
 		panic(fmt.Sprintf("raftfsm: entry %d: %v", e.Index, err))
 	}
@@ -91,7 +92,6 @@ func (m *Machine) applyEntry(e *raft.Log) *Applied {
 	m.state.digest.finish(&out)
 	m.encoded = out.data
 	clear(operations) // or they would hold the entry's memory
-	m.operations = operations
 	return applied
 }
 

@@ -53,6 +53,7 @@ var commandKinds = [...]kind[Command]{
 	kindOf[Command](20, "ReplacePolicy", replacePolicyFields),
 	kindOf[Command](21, "RedriveMessage", redriveMessageFields),
 	kindOf[Command](22, "OpenSession", openSessionFields),
+	kindOf[Command](23, "MarkMessageDamaged", markMessageDamagedFields),
 	kindOf[Command](128, "Form", formFields),
 	kindOf[Command](129, "SetSetting", setSettingFields),
 }

@@ -25,7 +25,7 @@ func TestKindNumbers(t *testing.T) {
 		"10 DeleteQueue", "11 PurgeQueue", "12 ListQueues", "13 ListDeadLetterSourceQueues",
 		"14 ListQueueTags", "15 TagQueue", "16 UntagQueue",
 		"17 StartMessageMoveTask", "18 CancelMessageMoveTask", "19 ListMessageMoveTasks", "20 ReplacePolicy",
-		"21 RedriveMessage", "22 OpenSession",
+		"21 RedriveMessage", "22 OpenSession", "23 MarkMessageDamaged",
 		"128 Form", "129 SetSetting",
 	}
 	wantResults := []string{
@@ -108,7 +108,7 @@ func filledCommands() []Command {
 		filled[sqs.ListDeadLetterSourceQueues](), filled[sqs.PurgeQueue](), filled[sqs.SendMessageBatch](),
 		filled[sqs.ReceiveMessage](), filled[sqs.DeleteMessageBatch](), filled[sqs.ChangeMessageVisibilityBatch](),
 		filled[sqs.StartMessageMoveTask](), filled[sqs.CancelMessageMoveTask](), filled[sqs.ListMessageMoveTasks](),
-		filled[sqs.ReplacePolicy](), filled[sqs.RedriveMessage](), filled[Form](), filled[OpenSession](), filled[Pulse](), filled[SetSetting](),
+		filled[sqs.ReplacePolicy](), filled[sqs.RedriveMessage](), filled[sqs.MarkMessageDamaged](), filled[Form](), filled[OpenSession](), filled[Pulse](), filled[SetSetting](),
 	}
 }
 

@@ -32,11 +32,11 @@ type Machine struct {
 
 	// Room that is used again with every entry. Only the goroutine of raft's
 	// calls touches it.
-	names      interner
-	operations []Operation
-	contents   [][]byte
-	events     []sqs.Event
-	encoded    []byte // results, for the digest
+	names    interner
+	entry    entryRoom
+	contents [][]byte
+	events   []sqs.Event
+	encoded  []byte // results, for the digest
 }
 
 // state is what a snapshot holds, bodies apart.
@@ -117,6 +117,13 @@ func (m *Machine) Settings() Settings { return *m.published.Load() }
 // sends neither no-ops nor barriers here, so it may stay behind raft's own
 // indexes while nothing is missing.
 func (m *Machine) AppliedIndex() uint64 { return m.applied.Load() }
+
+// NextBody is the number that the next body will get.
+func (m *Machine) NextBody() uint64 {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	return m.state.nextBody
+}
 
 // NextPulse is the cluster time from which a Pulse has something to do; false
 // means never, as things are.

@@ -60,7 +60,8 @@ type QuietCensus struct {
 // Totals are the sums over all queues.
 type Totals struct {
 	Queues, Visible, InFlight, Delayed int
-	Damaged                            int // queues
+	Damaged                            int    // queues
+	Lost                               uint64 // messages of these queues
 }
 
 // Census describes all queues, in the order of their keys. It only reads.
@@ -139,6 +140,7 @@ func (s *State) Totals(now Time) Totals {
 		if q.damaged {
 			t.Damaged++
 		}
+		t.Lost += q.counters.Lost
 	}
 	return t
 }

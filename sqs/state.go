@@ -71,6 +71,8 @@ func (s *State) Apply(at Moment, c Command) (Result, []Event, *Error) {
 		return s.startMessageMoveTask(at, c)
 	case RedriveMessage:
 		return s.redriveMessage(at, c)
+	case MarkMessageDamaged:
+		return s.markMessageDamaged(at, c)
 	case CancelMessageMoveTask:
 		return s.cancelMessageMoveTask(c)
 	case ListMessageMoveTasks:

@@ -46,6 +46,7 @@ func (s *Segments) replace(segments []*bodySegment, next uint64) {
 	s.list = slices.Clone(segments)
 	s.holdLocked(s.list)
 	s.closed, s.unsaved = nil, 0
+	s.repaired = repairs{}
 	s.open = &openChunk{first: next, fixed: true}
 	s.version++
 }

@@ -74,14 +74,15 @@ type Segments struct {
 
 	writing sync.Mutex // serialises WriteLive; taken before mu
 
-	mu      sync.RWMutex
-	open    *openChunk
-	closed  []*openChunk   // ascending; above all segments
-	list    []*bodySegment // ascending
-	version uint64         // of list and closed, but for what CloseChunk adds
-	unsaved int64          // bytes in closed
-	known   map[uint64]*bodySegment
-	serial  uint64 // the last one used in a name
+	mu       sync.RWMutex
+	open     *openChunk
+	closed   []*openChunk   // ascending; above all segments
+	list     []*bodySegment // ascending
+	version  uint64         // of list and closed, but for what CloseChunk adds
+	unsaved  int64          // bytes in closed
+	known    map[uint64]*bodySegment
+	serial   uint64 // the last one used in a name
+	repaired repairs
 	// replaced are those of the generation before, held until the next snapshot:
 	// apply waits for the change of generations, and must not wait for a disk.
 	replaced []*bodySegment
@@ -142,6 +143,9 @@ func (s *Segments) Pin(number uint64) (func() ([]byte, error), bool) {
 	if chunk != nil {
 		record, found := chunk.find(number)
 		return func() ([]byte, error) { return record, nil }, found
+	}
+	if body, ok := s.repaired.bodies[number]; ok && in != nil {
+		return func() ([]byte, error) { return body, nil }, true
 	}
 	if in != nil {
 		return func() ([]byte, error) { return in.body(number) }, true

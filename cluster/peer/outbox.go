@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 	"net"
+	"runtime"
 	"sync"
 	"time"
 )
@@ -110,6 +111,7 @@ func (o *outbox) recall(t ticket) bool {
 func (o *outbox) run() error {
 	for {
 		<-o.wake
+		runtime.Gosched() // whoever was woken together with the first one adds more
 		buf, err := o.take()
 		if err == nil {
 			err = o.write(buf)

@@ -97,6 +97,7 @@ var statusRows = []struct {
 		return fmt.Sprintf("%d visible, %d in flight, %d delayed", s.Totals.Visible, s.Totals.InFlight, s.Totals.Delayed)
 	}},
 	{"damaged queues", func(s *admin.Status) string { return fmt.Sprint(s.Totals.Damaged) }},
+	{"lost messages", func(s *admin.Status) string { return fmt.Sprint(s.Totals.Lost) }},
 	{"disk", func(s *admin.Status) string {
 		return fmt.Sprintf("%s, %s free", s.Disk.State, sizeText(s.Disk.FreeBytes))
 	}},

@@ -96,7 +96,7 @@ func newNode() *fakeNode {
 				FreeBytes: 25, ReserveBytes: 26, State: "ok", FsyncP50: 27 * time.Microsecond, FsyncP99: 28 * time.Microsecond,
 				Segments: 29, SegmentBytes: 30,
 			},
-			Totals: sqs.Totals{Queues: 31, Visible: 32, InFlight: 33, Delayed: 34, Damaged: 35},
+			Totals: sqs.Totals{Queues: 31, Visible: 32, InFlight: 33, Delayed: 34, Damaged: 35, Lost: 38},
 			Memory: cluster.MemoryStatus{RSSBytes: 36, HeapBytes: 37},
 		},
 		settings: raftfsm.DefaultSettings(),
@@ -211,7 +211,7 @@ func TestQueues(t *testing.T) {
 		{Queue: sqs.QueueKey{Account: "000000000000", Name: "a"}, Visible: 1},
 		{
 			Queue: sqs.QueueKey{Account: "000000000000", Name: "b"}, Incarnation: 2, Visible: 3, InFlight: 4, Delayed: 5,
-			OldestSentAt: 999_400, Counters: sqs.Counters{Sent: 6, SentBytes: 60, Received: 7, Deleted: 8, Moved: 10, Stranded: 11},
+			OldestSentAt: 999_400, Counters: sqs.Counters{Sent: 6, SentBytes: 60, Received: 7, Deleted: 8, Moved: 10, Stranded: 11, Lost: 12},
 			DeadLetterTarget: sqs.QueueKey{Account: "000000000000", Name: "d"}, Dangling: true,
 		},
 	}
@@ -226,7 +226,7 @@ func TestQueues(t *testing.T) {
 	}
 	want := admin.Queue{
 		Account: "000000000000", Name: "b", Incarnation: 2, Visible: 3, InFlight: 4, Delayed: 5, OldestMS: 600,
-		Sent: 6, SentBytes: 60, Received: 7, Deleted: 8, EmptyReceives: 9, Moved: 10, Stranded: 11,
+		Sent: 6, SentBytes: 60, Received: 7, Deleted: 8, EmptyReceives: 9, Moved: 10, Stranded: 11, Lost: 12,
 		DeadLetterQueue: "000000000000/d", Dangling: true,
 	}
 	if queues[1] != want {

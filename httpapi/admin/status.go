@@ -96,15 +96,16 @@ type Disk struct {
 
 // Totals counts what the state holds.
 type Totals struct {
-	Queues          int   `json:"queues"`
-	Topics          int   `json:"topics"`
-	Subscriptions   int   `json:"subscriptions"`
-	Visible         int   `json:"visible"`
-	InFlight        int   `json:"in_flight"`
-	Delayed         int   `json:"delayed"`
-	JobsWaiting     int   `json:"jobs_waiting"`
-	JobsOldestDueMS int64 `json:"jobs_oldest_due_ms"`
-	Damaged         int   `json:"damaged"` // queues that a panic closed
+	Queues          int    `json:"queues"`
+	Topics          int    `json:"topics"`
+	Subscriptions   int    `json:"subscriptions"`
+	Visible         int    `json:"visible"`
+	InFlight        int    `json:"in_flight"`
+	Delayed         int    `json:"delayed"`
+	JobsWaiting     int    `json:"jobs_waiting"`
+	JobsOldestDueMS int64  `json:"jobs_oldest_due_ms"`
+	Damaged         int    `json:"damaged"` // queues that a panic closed
+	Lost            uint64 `json:"lost"`    // messages whose content is damaged on every node
 }
 
 // Memory is what the process uses.
@@ -149,6 +150,7 @@ func newStatus(s cluster.Status) Status {
 			InFlight: s.Totals.InFlight,
 			Delayed:  s.Totals.Delayed,
 			Damaged:  s.Totals.Damaged,
+			Lost:     s.Totals.Lost,
 		},
 		Memory: Memory(s.Memory),
 	}
