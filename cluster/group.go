@@ -44,6 +44,7 @@ const (
 // This version has one group.
 type group struct {
 	groupConfig
+	guarded *raftMachine // the machine as raft knows it
 
 	admission *admission
 	coalescer *coalescer
@@ -67,6 +68,8 @@ type groupConfig struct {
 	stores  *stores
 	machine *raftfsm.Machine
 	clock   *clock
+	elapsed func() time.Duration
+	failed  func(error)   // ends the process; does not block
 	timeout time.Duration // of a command whose context has no deadline
 	log     *slog.Logger
 	// transport makes what raft talks to the other members with. Raft closes it.
@@ -90,6 +93,7 @@ type groupConfig struct {
 func openGroup(c groupConfig) (*group, error) {
 	g := &group{
 		groupConfig: c,
+		guarded:     &raftMachine{Machine: c.machine, elapsed: c.elapsed, failed: c.failed, fatal: c.fatal},
 		admission:   &admission{pending: c.stores.bodies.Pending},
 		reopened:    make(chan struct{}, 1),
 		turnover:    make(chan struct{}),
@@ -106,8 +110,12 @@ func (g *group) openRaft() error {
 	if err := mendLog(g.stores.log, g.stores.snapshots); err != nil {
 		return err
 	}
-	fsm, transport := &restorer{Machine: g.machine, fatal: g.fatal}, g.guard(g.transport())
-	r, err := raft.NewRaft(raftConfig(g.id, g.log), fsm, g.stores.log, g.stores.stable, g.stores.snapshots, transport)
+	transport := g.guard(g.transport())
+	log, stable := &haltingLog{LogStore: g.stores.log}, &haltingStable{StableStore: g.stores.stable, failed: g.failed}
+	g.guarded.running.Store(false)
+	r, err := newRaft(log, stable, func() (*raft.Raft, error) {
+		return raft.NewRaft(raftConfig(g.id, g.log), g.guarded, log, stable, g.stores.snapshots, transport)
+	})
 	if err != nil {
 		err = errors.Join(err, transport.Close())
 		_, damage := g.stores.snapshots.List() // raft has logged it, but does not return it
@@ -120,7 +128,7 @@ func (g *group) openRaft() error {
 		return false
 	}))
 	g.raft.Store(r)
-	fsm.running.Store(true)
+	g.guarded.running.Store(true)
 	return nil
 }
 

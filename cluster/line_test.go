@@ -397,6 +397,29 @@ func TestFullInFlightWindow(t *testing.T) {
 	})
 }
 
+// A parked receive gets its message when the limit of messages in flight is raised.
+func TestRaisedInFlightLimitWakes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		config := bubbleConfig()
+		config.Seed.Account = queue.Account
+		config.Seed.Rules.InFlightLimit = 1
+		n := start(t, config)
+		createQueue(t, n)
+		send(t, n, "first", 0)
+		send(t, n, "second", 0)
+		receive(t, n, 0)
+		go func() {
+			time.Sleep(time.Second)
+			do(t, n, raftfsm.SetSetting{Name: "inflight-limit", Value: "2"})
+		}()
+		begin := time.Now()
+		d := receive(t, n, 10*time.Second)
+		if len(d.Messages) != 1 || time.Since(begin) > 1100*time.Millisecond {
+			t.Errorf("got %d messages after %v, want 1 after 1s", len(d.Messages), time.Since(begin))
+		}
+	})
+}
+
 // TestNoWakeUpIsLost has many receivers and senders at once: every message must
 // be received while receivers wait, not after the end of their waits.
 func TestNoWakeUpIsLost(t *testing.T) {

@@ -140,7 +140,7 @@ func (n *Node) open(dog *watchdog) (err error) {
 		return n.group.propose(ctx, c, nil)
 	}
 	n.line = newLine(receive, n.machine.View, n.clock.now, c.Elapsed)
-	if err := n.openGroup(id); err != nil {
+	if err := n.openGroup(id, dog); err != nil {
 		return err
 	}
 	n.gauges = &gauges{
@@ -161,21 +161,24 @@ func (n *Node) openStores(dog *watchdog) (id identity, err error) {
 		n.stores, id = c.InMemory.open(c.NodeName, len(c.Members) > 0)
 		return id, nil
 	}
-	n.stores, id, err = openStores(c, n.fsyncs, dog.logFailed)
+	n.stores, id, err = openStores(c, n.fsyncs, dog.failed)
 	return id, err
 }
 
 // openGroup starts raft. A node that is alone is the only voter of its group, and
 // names itself when the group is new.
-func (n *Node) openGroup(id identity) (err error) {
+func (n *Node) openGroup(id identity, dog *watchdog) (err error) {
 	c := n.config
 	empty, err := n.stores.empty()
+	if err == nil {
+		err = n.stores.check()
+	}
 	if err != nil {
 		return err
 	}
 	group := groupConfig{
 		id: raft.ServerID(id.RaftID), stores: n.stores, machine: n.machine,
-		clock: n.clock, timeout: c.RequestTimeout, log: c.Logger, fatal: n.fatal,
+		clock: n.clock, elapsed: c.Elapsed, failed: dog.failed, timeout: c.RequestTimeout, log: c.Logger, fatal: n.fatal,
 		seed: func() raftfsm.Settings {
 			seed := c.Seed
 			seed.ClusterID = n.clusterID()

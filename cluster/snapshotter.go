@@ -10,7 +10,6 @@ import (
 	"github.com/hashicorp/raft"
 
 	"holdfast.internal/raftfsm"
-	"holdfast.internal/sqs"
 	"holdfast.internal/wal"
 )
 
@@ -26,6 +25,9 @@ const (
 	// snapshotFreedBytes is by how much the bodies of live messages may shrink
 	// before a snapshot is due, which gives their place on disk back.
 	snapshotFreedBytes = 1 << 30
+
+	// snapshotHalfBytes is the same, if it is half of what is on disk.
+	snapshotHalfBytes = snapshotLogBytes
 
 	// snapshotScarceBytes is the same of both, and of the log, while the disk is
 	// below its reserve: what consumers have let go is given back soon.
@@ -56,6 +58,7 @@ type snapshotter struct {
 	elapsed func() time.Duration
 	ending  func() bool // the node gives up a snapshot that is being written
 	entries uint64      // test knob: due after so many entries; 0: off
+	machine *raftMachine
 	log     *slog.Logger
 
 	last     snapshotMark
@@ -74,22 +77,20 @@ type snapshotMark struct {
 	duration time.Duration
 }
 
-// liveBodies is how many messages there are, and how large a body on disk is on
-// average, in bytes.
+// liveBodies is how many messages there are, how large a body on disk is on
+// average, and how large all are that are there, in bytes.
 type liveBodies struct {
 	messages uint64
 	size     uint64
+	disk     uint64
 }
 
 // countLive asks the state and the body store. A message has one body, but for
 // copies, which will share theirs.
-func countLive(machine *raftfsm.Machine, segments wal.SegmentStats, now sqs.Time) liveBodies {
-	var totals sqs.Totals
-	machine.View(func(v raftfsm.View) { totals = v.Queues().Totals(now) })
-	return liveBodies{
-		messages: uint64(totals.Visible + totals.InFlight + totals.Delayed),
-		size:     uint64(segments.Bytes) / max(segments.Bodies, 1),
-	}
+func countLive(machine *raftfsm.Machine, segments wal.SegmentStats) liveBodies {
+	l := liveBodies{size: uint64(segments.Bytes) / max(segments.Bodies, 1), disk: uint64(segments.Bytes)}
+	machine.View(func(v raftfsm.View) { l.messages = v.Queues().Messages() })
+	return l
 }
 
 // newSnapshotter begins where the newest snapshot stands: what was written to
@@ -101,7 +102,7 @@ func newSnapshotter(c Config, g *group, s *stores, disk *gauges) *snapshotter {
 	if last > newest {
 		replayed = uint64(float64(s.logBytes()) * float64(last-newest) / float64(last-first+1))
 	}
-	live := func() liveBodies { return countLive(g.machine, s.segments(), g.clock.now()) }
+	live := func() liveBodies { return countLive(g.machine, s.segments()) }
 	return &snapshotter{
 		live: live,
 		disk: func() (int64, bool) {
@@ -115,6 +116,7 @@ func newSnapshotter(c Config, g *group, s *stores, disk *gauges) *snapshotter {
 		elapsed: c.Elapsed,
 		ending:  func() bool { return false },
 		entries: c.SnapshotEntries,
+		machine: g.guarded,
 		log:     c.Logger,
 		// raft's own entries, which the machine does not count, may come last.
 		last: snapshotMark{applied: min(newest, g.machine.AppliedIndex()), messages: live().messages, at: c.Elapsed()},
@@ -157,8 +159,14 @@ func (s *snapshotter) due() bool {
 	if now-s.last.at < snapshotPause*s.last.duration {
 		return false
 	}
-	written := s.written() - s.last.written
-	return written >= snapshotLogBytes || max(written, s.freed()) >= snapshotScarceBytes && s.gains()
+	written, freed := s.written()-s.last.written, s.freed()
+	switch {
+	case written >= snapshotLogBytes:
+		return true
+	case freed >= snapshotHalfBytes && freed >= s.live().disk/2:
+		return true
+	}
+	return max(written, freed) >= snapshotScarceBytes && s.gains()
 }
 
 // gains reports whether the disk is below its reserve and a snapshot gives more
@@ -198,7 +206,7 @@ func (s *snapshotter) snapshot(ctx context.Context) {
 		return
 	default:
 		s.taken.Add(1)
-		s.log.Info("snapshot taken", "applied", mark.applied, "duration", now-began)
+		s.log.Info("snapshot taken", "applied", mark.applied, "duration", now-began, "pause", s.machine.newest())
 	}
 	s.failed = false
 	mark.at, mark.duration = now, now-began

@@ -86,6 +86,9 @@ type DiskStatus struct {
 	FsyncP99     time.Duration
 	Segments     int
 	SegmentBytes int64
+	// SnapshotPause is the longest for which a snapshot kept commands waiting
+	// since the start.
+	SnapshotPause time.Duration
 }
 
 // MemoryStatus is about this process.
@@ -145,12 +148,16 @@ func (n *Node) memberStatus(own GroupStatus, wallOffset time.Duration) (list []M
 	return list
 }
 
+// FullDigest is that of the state as of now (raftfsm.Machine.FullDigest).
+func (n *Node) FullDigest() raftfsm.IndexedDigest { return n.machine.FullDigest() }
+
 func (n *Node) diskStatus() DiskStatus {
 	r, segments := n.gauges.read(), n.stores.segments()
 	d := DiskStatus{
 		FreeBytes: r.free, ReserveBytes: n.config.DiskReserve, State: "ok",
 		FsyncP50: n.fsyncs.quantile(0.5), FsyncP99: n.fsyncs.quantile(0.99),
 		Segments: segments.Segments, SegmentBytes: segments.Bytes,
+		SnapshotPause: n.snapshotter.machine.longest(),
 	}
 	switch {
 	case r.broken:

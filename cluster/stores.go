@@ -74,6 +74,11 @@ func openStores(c Config, fsyncs *histogram, fatal func(error)) (_ *stores, _ id
 	if err != nil {
 		return nil, id, fmt.Errorf("ask for size of disk: %w", err)
 	}
+	if known {
+		if err := wal.CheckLogThere(c.DataDir); err != nil {
+			return nil, id, fmt.Errorf("open log: %w", err)
+		}
+	}
 	keep := &retention{elapsed: c.Elapsed}
 	log, err := wal.OpenLog(filepath.Join(c.DataDir, logDir), wal.LogOptions{
 		RetainBytes: int(min(c.retainBytes, size/10)), RetainLimit: int(min(c.retainLimit, size/10)), Needed: keep.needed,
@@ -138,6 +143,55 @@ func (s *stores) empty() (bool, error) {
 		return false, fmt.Errorf("reset term: %w", err)
 	}
 	return true, nil
+}
+
+// check finds what raft would start on and should not: a term that is behind that
+// of an entry, so that this node could vote twice in it; and entries that are
+// neither in the log nor in a snapshot.
+func (s *stores) check() error {
+	first, err := s.log.FirstIndex()
+	if err != nil {
+		return fmt.Errorf("read first index: %w", err)
+	}
+	snapshots, err := s.snapshots.List()
+	if err != nil {
+		return fmt.Errorf("list snapshots: %w", err)
+	}
+	var covered, reached uint64 // an index, a term
+	if len(snapshots) > 0 {
+		covered, reached = snapshots[0].Index, snapshots[0].Term
+	}
+	if first > 0 {
+		last, err := s.lastEntry()
+		if err != nil {
+			return err
+		}
+		reached = max(reached, last.Term)
+	}
+	term, err := s.stable.GetUint64(keyCurrentTerm)
+	switch {
+	case reached == 0: // nothing is stored
+		return nil
+	case err != nil && err.Error() != "not found":
+		return fmt.Errorf("read term: %w", err)
+	case term < reached:
+		return fmt.Errorf("open group: %w: log or snapshot have entries of term %d, but %s has term %d", wal.ErrCorrupt, reached, stableFile, term)
+	case first > covered+1:
+		return fmt.Errorf("open group: %w: the log begins with entry %d, but the newest snapshot reaches only to entry %d", wal.ErrCorrupt, first, covered)
+	}
+	return nil
+}
+
+func (s *stores) lastEntry() (*raft.Log, error) {
+	last, err := s.log.LastIndex()
+	if err != nil {
+		return nil, fmt.Errorf("read last index: %w", err)
+	}
+	e := &raft.Log{}
+	if err := s.log.GetLog(last, e); err != nil {
+		return nil, fmt.Errorf("read last entry: %w", err)
+	}
+	return e, nil
 }
 
 // InMemory is what a node keeps when it has no data directory. A node that is

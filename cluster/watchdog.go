@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"syscall"
 	"time"
+
+	"holdfast.internal/wal"
 )
 
 const (
@@ -33,8 +35,9 @@ func newWatchdog(fatal func(int, error)) *watchdog {
 	return &watchdog{fatal: fatal, failures: make(chan error, 1)}
 }
 
-// logFailed is told of the first failed write or fsync. It never blocks.
-func (w *watchdog) logFailed(err error) {
+// failed is told of the first failed write or fsync, or of damage that was met.
+// It never blocks.
+func (w *watchdog) failed(err error) {
 	select {
 	case w.failures <- err:
 	default:
@@ -49,7 +52,7 @@ func (w *watchdog) run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case err := <-w.failures:
-			w.fatal(logErrorCode(err), fmt.Errorf("write log: %w", err))
+			w.fatal(logErrorCode(err), fmt.Errorf("use log: %w", err))
 			return
 		case <-ticker.C:
 			w.tick()
@@ -62,7 +65,10 @@ func (w *watchdog) run(ctx context.Context) {
 }
 
 func logErrorCode(err error) int {
-	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+	switch {
+	case errors.Is(err, wal.ErrCorrupt):
+		return ExitCorrupt
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
 		return ExitNoSpace
 	}
 	return ExitLogError

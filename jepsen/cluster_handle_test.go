@@ -67,7 +67,8 @@ func receiveHandles(t *testing.T, c *workload.Client, q workload.Queue, round, c
 	for i := range count {
 		body := history.Body(history.Name{Run: "handles", Process: round, Counter: i}, 200)
 		if strings.HasSuffix(q.Name, ".fifo") {
-			succeed(t, c.SendFIFO(t.Context(), q, body, fmt.Sprint("group-", i), fmt.Sprint(round, "-", i)))
+			succeed(t, c.SendFIFO(t.Context(), q,
+				workload.FIFOMessage{Body: body, Group: fmt.Sprint("group-", i), DedupID: fmt.Sprint(round, "-", i)})[0])
 			continue
 		}
 		send(t, c, q, body)

@@ -80,6 +80,9 @@ type windows struct {
 	ends    time.Time // of the lease and the delay, at the earliest
 }
 
+// onceOnly is sent twice, and stored once.
+var onceOnly = workload.FIFOMessage{Body: "once", Group: "group", DedupID: "id"}
+
 func (c *trio) newWindows() *windows {
 	c.t.Helper()
 	client := c.unrecorded(c.leader())
@@ -89,7 +92,7 @@ func (c *trio) newWindows() *windows {
 		length = 4 * time.Minute
 	}
 	w.ends = time.Now().Add(length)
-	w.first = succeed(c.t, client.SendFIFO(c.t.Context(), w.ordered, "once", "group", "id"))
+	w.first = succeed(c.t, client.SendFIFO(c.t.Context(), w.ordered, onceOnly)[0])
 	succeed(c.t, client.Receive(c.t.Context(), w.ordered, 1, length, 0))
 	succeed(c.t, client.Send(c.t.Context(), w.delayed, "later", length))
 	return w
@@ -101,7 +104,7 @@ func (w *windows) expectOpen() {
 	t.Helper()
 	for i, n := range w.c.Nodes() {
 		client := w.c.unrecorded(n)
-		again := succeed(t, client.SendFIFO(t.Context(), w.ordered, "once", "group", "id"))
+		again := succeed(t, client.SendFIFO(t.Context(), w.ordered, onceOnly)[0])
 		if again.MessageID != w.first.MessageID {
 			t.Fatalf("n%d does not know the deduplication id any more", i+1)
 		}

@@ -118,7 +118,7 @@ func (m *Machine) applyCommand(o *Outcome, c Command, contents [][]byte) {
 	case OpenSession:
 		o.Err = m.state.sessions.open(c, m.state.now)
 	case SetSetting:
-		o.Err = m.setSetting(c)
+		o.Err = m.setSetting(o.Index, c)
 	case Form:
 		o.Err = m.form(c)
 	default:
@@ -261,12 +261,19 @@ func (m *Machine) hasEvent(e sqs.Event) bool {
 	return false
 }
 
-func (m *Machine) setSetting(c SetSetting) error {
-	s := *m.state.settings
+// setSetting changes a setting. The region stays while there are queues: the
+// redrive policies that their owners wrote name queues with it.
+func (m *Machine) setSetting(index uint64, c SetSetting) error {
+	before := *m.state.settings
+	s := before
 	if err := s.Set(c.Name, c.Value); err != nil {
 		return err
 	}
+	if s.Region != before.Region && m.state.queues.HasQueues() {
+		return &SettingError{c.Name, c.Value, "there are queues, whose policies name the region " + before.Region}
+	}
 	m.publish(s)
+	m.addEvents(index, m.state.queues.ChangeRules(m.moment(), before.Rules))
 	return nil
 }
 

@@ -118,9 +118,25 @@ func TestPinOutlivesFilesAndGenerations(t *testing.T) {
 	if got := n.Stats().Segments; got != 1 {
 		t.Errorf("%d segments for one body", got)
 	}
+	if got := removedButOpen(t, n.dir); len(got) > 0 {
+		t.Errorf("%v are open and keep their place on the disk", got)
+	}
 	if _, found := n.Pin(5); found {
 		t.Error("a number without segment is found")
 	}
+}
+
+// removedButOpen are the files of dir that this process has open and that have
+// no name any more.
+func removedButOpen(t *testing.T, dir string) (removed []string) {
+	t.Helper()
+	for _, fd := range readDir(t, "/proc/self/fd") {
+		path, err := os.Readlink(filepath.Join("/proc/self/fd", fd))
+		if err == nil && strings.HasPrefix(path, dir) && strings.HasSuffix(path, " (deleted)") {
+			removed = append(removed, path)
+		}
+	}
+	return removed
 }
 
 // A body in the middle of a segment may be gone; that is an error, not another

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -23,6 +24,11 @@ const (
 	// answerTimeout.
 	stopTimeout   = 4 * time.Second
 	answerTimeout = 2 * time.Second
+
+	// noticeTime is how long a member that stops goes on answering, each time with
+	// Connection: close, so that load balancers notice that it is not ready. Closed
+	// at once, an idle connection may just have been chosen for a request.
+	noticeTime = time.Second
 
 	// adminHeaderTimeout bounds how long a client of the admin port may take
 	// over its headers.
@@ -49,9 +55,15 @@ type broker struct {
 	hangup    chan os.Signal // SIGHUP, when there is a certificate to reread
 }
 
-// startBroker opens the ports first: one that is taken is noticed before the
-// data folder is touched, and early clients wait instead of being refused.
+// startBroker looks at the certificate and opens the ports first: what is wrong
+// with them is noticed before the data folder is touched, and early clients wait
+// instead of being refused.
 func startBroker(ctx context.Context, f *serveFlags, logger *slog.Logger) (*broker, error) {
+	if f.TLSCert != "" {
+		if _, err := tls.LoadX509KeyPair(f.TLSCert, f.TLSKey); err != nil {
+			return nil, fmt.Errorf("load certificate %s: %w", f.TLSCert, err)
+		}
+	}
 	b := &broker{log: logger, exit: os.Exit, https: f.TLSCert != "", ended: make(chan error, 2)}
 	if err := b.listen(f); err != nil {
 		return nil, errors.Join(err, closePorts(b.apiPort, b.adminPort, b.peerPort))
@@ -156,6 +168,9 @@ func (b *broker) stop() {
 	defer cancel()
 	b.api.Drain()
 	b.node.Drain()
+	if b.peerPort != nil {
+		time.Sleep(noticeTime)
+	}
 
 	answers, cancelAnswers := context.WithTimeout(ctx, answerTimeout)
 	defer cancelAnswers()

@@ -56,6 +56,10 @@ type serveFlags struct {
 	TestSnapshotEntries uint64        `group:"test" default:"0" placeholder:"N" help:"Snapshot after every N log entries."`
 }
 
+// minMemory is the least that --memory may be: below it a node is full before it
+// has a queue.
+const minMemory = 64 << 20
+
 var nodeForm = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
 
 // Validate is called by kong when all flags have their values.
@@ -69,6 +73,8 @@ func (f *serveFlags) Validate() error {
 		return fmt.Errorf("--tls-cert and --tls-key go together")
 	case f.RequestTimeout <= 0:
 		return fmt.Errorf("--request-timeout %v: want more than 0", f.RequestTimeout)
+	case f.Memory > 0 && f.Memory < minMemory:
+		return fmt.Errorf("--memory %s: want at least %s", f.Memory, byteSize(minMemory))
 	case f.DiskReserve == 0:
 		return fmt.Errorf("--disk-reserve 0: want more than 0")
 	case f.MetricsQueues < 0:

@@ -28,6 +28,7 @@ func (c *serveCommand) Run(out *console, parsed *kong.Context) error {
 	if err := limitHeap(c.Memory); err != nil {
 		return err
 	}
+	go limitGarbage(out.ctx)
 	b, err := startBroker(out.ctx, &c.serveFlags, logger)
 	if errors.Is(err, context.Canceled) {
 		return nil // told to stop before it had begun

@@ -43,6 +43,10 @@ func (n *fakeNode) Queues() []sqs.QueueCensus  { return n.queues }
 func (n *fakeNode) Settings() raftfsm.Settings { return n.settings }
 func (n *fakeNode) Now() sqs.Time              { return 1_000_000 }
 
+func (n *fakeNode) FullDigest() raftfsm.IndexedDigest {
+	return raftfsm.IndexedDigest{Index: 10, Sum: 0xabc}
+}
+
 func (n *fakeNode) Queue(key sqs.QueueKey) (sqs.QueueDescription, bool) {
 	return n.described, key == n.described.Queue
 }
@@ -94,7 +98,7 @@ func newNode() *fakeNode {
 			}},
 			Disk: cluster.DiskStatus{
 				FreeBytes: 25, ReserveBytes: 26, State: "ok", FsyncP50: 27 * time.Microsecond, FsyncP99: 28 * time.Microsecond,
-				Segments: 29, SegmentBytes: 30,
+				Segments: 29, SegmentBytes: 30, SnapshotPause: 38 * time.Microsecond,
 			},
 			Totals: sqs.Totals{Queues: 31, Visible: 32, InFlight: 33, Delayed: 34, Damaged: 35, Lost: 38},
 			Memory: cluster.MemoryStatus{RSSBytes: 36, HeapBytes: 37},
@@ -118,6 +122,13 @@ func call(t *testing.T, handler http.Handler, method, path, body string, status 
 		t.Errorf("%s %s: got %d, want %d: %s", method, path, response.Code, status, response.Body)
 	}
 	return response.Body.String()
+}
+
+func TestDigest(t *testing.T) {
+	const want = `{"index":10,"xxh64":"0000000000000abc"}`
+	if got := call(t, newHandler(newNode(), 10), http.MethodGet, "/digest", "", http.StatusOK); strings.TrimSpace(got) != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
 }
 
 // Names and nesting of /status are a promise to operators' tools.

@@ -92,6 +92,9 @@ type Disk struct {
 	FsyncP99US   int64  `json:"fsync_p99_us"`
 	Segments     int    `json:"segments"` // of bodies
 	SegmentBytes int64  `json:"segment_bytes"`
+	// SnapshotPauseUS is the longest for which a snapshot kept commands waiting
+	// since the start.
+	SnapshotPauseUS int64 `json:"snapshot_pause_us"`
 }
 
 // Totals counts what the state holds.
@@ -143,6 +146,8 @@ func newStatus(s cluster.Status) Status {
 			FsyncP99US:   s.Disk.FsyncP99.Microseconds(),
 			Segments:     s.Disk.Segments,
 			SegmentBytes: s.Disk.SegmentBytes,
+
+			SnapshotPauseUS: s.Disk.SnapshotPause.Microseconds(),
 		},
 		Totals: Totals{
 			Queues:   s.Totals.Queues,
@@ -171,10 +176,12 @@ func newGroup(g cluster.GroupStatus) Group {
 		PendingBytes: g.PendingBytes,
 		ParkedPolls:  g.ParkedPolls,
 		Sessions:     g.Sessions,
-		Digests: each(g.Digests, func(d raftfsm.IndexedDigest) Digest {
-			return Digest{Index: d.Index, XXH64: fmt.Sprintf("%016x", d.Sum)}
-		}),
+		Digests:      each(g.Digests, newDigest),
 	}
+}
+
+func newDigest(d raftfsm.IndexedDigest) Digest {
+	return Digest{Index: d.Index, XXH64: fmt.Sprintf("%016x", d.Sum)}
 }
 
 func newMember(m cluster.MemberStatus) Member {

@@ -52,6 +52,7 @@ type Options struct {
 	Queues      int           // default 1; each connection uses one
 	Groups      int           // message groups; default 0, which means standard queues
 	Phases      []string      // default: all of Phases()
+	Backlogs    []string      // for Backlog: all, half, expiring; default all three
 	Floor       bool          // measure the echo server as well
 	Rounds      int           // pairs of floor and broker measurements with Floor; default 5
 	JSON        string        // file that gets the report as JSON; "" for none
@@ -103,6 +104,11 @@ func (o Options) Validate() error {
 	for _, phase := range o.Phases {
 		if !slices.Contains(Phases(), phase) {
 			return fmt.Errorf("phase %q: want one of %v", phase, Phases())
+		}
+	}
+	for _, name := range o.Backlogs {
+		if !slices.ContainsFunc(backlogForms(), func(f backlogForm) bool { return f.name == name }) {
+			return fmt.Errorf("backlog %q: want all, half or expiring", name)
 		}
 	}
 	for _, n := range []struct {

@@ -165,6 +165,11 @@ func (c *Client) record(operations []history.Operation, f func([]history.Operati
 type sent struct {
 	MessageId        string //nolint:revive // the name on the wire
 	MD5OfMessageBody string
+	SequenceNumber   history.Sequence
+}
+
+func (s sent) put(o *history.Operation) {
+	o.MessageID, o.MD5, o.Sequence = s.MessageId, s.MD5OfMessageBody, s.SequenceNumber
 }
 
 // Send sends one message; delay may be history.QueueDefault.
@@ -177,20 +182,7 @@ func (c *Client) Send(ctx context.Context, q Queue, body string, delay time.Dura
 	return c.record([]history.Operation{operation}, func(o []history.Operation) {
 		var out sent
 		c.call(ctx, "SendMessage", 0, in, &out).put(&o[0])
-		o[0].MessageID, o[0].MD5 = out.MessageId, out.MD5OfMessageBody
-	})[0]
-}
-
-// SendFIFO sends one message to a FIFO queue.
-func (c *Client) SendFIFO(ctx context.Context, q Queue, body, group, deduplicationID string) history.Operation {
-	in := map[string]any{
-		"QueueUrl": q.URL, "MessageBody": body, "MessageGroupId": group, "MessageDeduplicationId": deduplicationID,
-	}
-	operation := history.Operation{Kind: history.Send, Queue: q.Name, Body: body, Delay: history.QueueDefault}
-	return c.record([]history.Operation{operation}, func(o []history.Operation) {
-		var out sent
-		c.call(ctx, "SendMessage", 0, in, &out).put(&o[0])
-		o[0].MessageID, o[0].MD5 = out.MessageId, out.MD5OfMessageBody
+		out.put(&o[0])
 	})[0]
 }
 
@@ -226,7 +218,7 @@ func (c *Client) batch(ctx context.Context, action string, q Queue, entries []en
 	for _, s := range out.Successful {
 		if i, err := strconv.Atoi(s.Id); err == nil && i >= 0 && i < len(o) {
 			a.put(&o[i])
-			o[i].MessageID, o[i].MD5 = s.MessageId, s.MD5OfMessageBody
+			s.put(&o[i])
 		}
 	}
 	for _, f := range out.Failed {
@@ -247,6 +239,22 @@ func (c *Client) SendBatch(ctx context.Context, q Queue, bodies []string) []hist
 	for _, body := range bodies {
 		operations = append(operations, history.Operation{Kind: history.Send, Queue: q.Name, Body: body, Delay: history.QueueDefault})
 		entries = append(entries, entry{"MessageBody": body})
+	}
+	return c.record(operations, func(o []history.Operation) { c.batch(ctx, "SendMessageBatch", q, entries, o) })
+}
+
+// FIFOMessage is what is sent to a FIFO queue.
+type FIFOMessage struct{ Body, Group, DedupID string }
+
+// SendFIFO sends up to ten messages to a FIFO queue in one call.
+func (c *Client) SendFIFO(ctx context.Context, q Queue, messages ...FIFOMessage) []history.Operation {
+	var operations []history.Operation
+	var entries []entry
+	for _, m := range messages {
+		operations = append(operations, history.Operation{
+			Kind: history.Send, Queue: q.Name, Body: m.Body, Delay: history.QueueDefault, Group: m.Group, DedupID: m.DedupID,
+		})
+		entries = append(entries, entry{"MessageBody": m.Body, "MessageGroupId": m.Group, "MessageDeduplicationId": m.DedupID})
 	}
 	return c.record(operations, func(o []history.Operation) { c.batch(ctx, "SendMessageBatch", q, entries, o) })
 }
@@ -286,6 +294,8 @@ func (m received) delivery() history.Delivery {
 	return history.Delivery{
 		MessageID: m.MessageId, Handle: m.ReceiptHandle, Body: m.Body, MD5: m.MD5OfBody,
 		Count: int(number("ApproximateReceiveCount")), SentAt: number("SentTimestamp"), FirstAt: number("ApproximateFirstReceiveTimestamp"),
+		Group: m.Attributes["MessageGroupId"], DedupID: m.Attributes["MessageDeduplicationId"],
+		Sequence: history.Sequence(m.Attributes["SequenceNumber"]),
 	}
 }
 

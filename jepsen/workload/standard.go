@@ -38,7 +38,9 @@ type Standard struct {
 }
 
 // Drive loads the queues until ctx ends. Calls under way are not cut short.
-func (s Standard) Drive(ctx context.Context) {
+func (s Standard) Drive(ctx context.Context) { s.drive(ctx, (*actor).produce) }
+
+func (s Standard) drive(ctx context.Context, produce func(*actor, context.Context)) {
 	var clients sync.WaitGroup
 	for i := range s.Producers + s.Consumers {
 		c := s.client(i+1, "")
@@ -47,7 +49,7 @@ func (s Standard) Drive(ctx context.Context) {
 			defer c.client.HTTP.CloseIdleConnections()
 			c.random = random
 			if i < s.Producers {
-				c.produce(ctx)
+				produce(c, ctx)
 			} else {
 				c.consume(ctx)
 			}
