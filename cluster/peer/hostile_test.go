@@ -377,6 +377,7 @@ func TestRecalledRequest(t *testing.T) {
 		}
 		go call(time.Hour)
 		time.Sleep(3 * time.Second)
+		synctest.Wait()
 		if want := []frameType{frameRequest, frameVoid, frameRequest}; !slices.Equal(seen, want) {
 			t.Errorf("frames: got %v, want %v", seen, want)
 		}
