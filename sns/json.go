@@ -99,9 +99,20 @@ func (s *scanner) next() (token, *syntaxError) {
 		if c == ']' {
 			return s.close(arrayEnd)
 		}
-	case nothingElse, aValue, aValueOfList:
+	case nothingElse:
+		return s.trailing(c)
+	case aValue, aValueOfList:
 	}
 	return s.value(c)
+}
+
+// trailing refuses what follows the value that a text is.
+func (s *scanner) trailing(c byte) (token, *syntaxError) {
+	at := s.at
+	if _, err := s.value(c); err != nil {
+		return token{}, err
+	}
+	return token{}, &syntaxError{message: "Trailing token found after value", at: at}
 }
 
 func (s *scanner) skipSpace() {
