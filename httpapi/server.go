@@ -254,15 +254,11 @@ func (s *Server) run(r *request) {
 	defer func() {
 		if p := recover(); p != nil {
 			s.config.Logger.Error("request panicked", "action", r.name, "panic", p, "stack", string(debug.Stack()))
-			r.refuse(&sqs.Error{Code: sqs.InternalFailure, Message: "The request failed because of an unknown error."}, outcomeUnknown)
+			r.fail(errPanicked)
 		}
 	}()
 	if err := r.serve(); err != nil {
-		answer, done, fault := answerTo(err)
-		if fault {
-			s.config.Logger.Error("request failed", "action", r.name, "err", err)
-		}
-		r.refuse(answer, done)
+		r.fail(err)
 	}
 }
 
