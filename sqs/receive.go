@@ -131,6 +131,7 @@ func (q *queue) deliver(now Time, taken []uint32, c ReceiveMessage) []Received {
 			ReceiveCount:     int(r.carried) + int(r.received),
 			DeadLetterSource: m.origins.name(r.origin).source,
 			Redriven:         m.origins.name(r.origin).messageID(r.body),
+			Copy:             m.origins.name(r.origin).copy,
 		}
 		m.unhold(slot)
 		m.settle(slot, now, visibleAt)
