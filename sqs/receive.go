@@ -155,7 +155,8 @@ func (s *State) deliverDead(now Time, q, target *queue, moved []parcel, events [
 		sequence := target.accept(now, p, q.key)
 		s.expect(target, p.sentAt)
 		events = append(events, Event{
-			Kind: MessageMoved, Queue: q.key, Move: &Move{Sequence: p.sequence, Body: p.body, To: target.key, ToSequence: sequence},
+			Kind: MessageMoved, Queue: q.key,
+			Move: &Move{Sequence: p.sequence, Body: p.body, Copy: p.origin.copy, To: target.key, ToSequence: sequence},
 		})
 	}
 	return events
