@@ -31,7 +31,8 @@ type Machine struct {
 	planted      func(sqs.Command) // for tests of the recovery; called where a command is applied
 	plantedTopic func(sns.Command) // the same
 
-	signatures signatures
+	signatures  signatures
+	permissions permissions // only while an entry is applied
 
 	mu    sync.RWMutex
 	state state
