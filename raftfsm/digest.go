@@ -7,6 +7,7 @@ import (
 
 	"github.com/cespare/xxhash/v2"
 
+	"holdfast.internal/sns"
 	"holdfast.internal/sqs"
 )
 
@@ -80,6 +81,7 @@ func runningDigestFields(f *fields, d runningDigest) runningDigest {
 // The first byte of an encoded outcome that is not the number of a result.
 const (
 	outcomeNothing      = 0
+	outcomeTopicError   = 252
 	outcomeSettingError = 254
 	outcomeError        = 255
 )
@@ -91,20 +93,24 @@ func outcomeFields(f *fields, o *Outcome) {
 		outcomeErrorFields(f, o.Err)
 		return
 	}
-	r, ok := o.Result.(sqs.Result)
-	if !ok {
+	if o.Result == nil {
 		f.byte(outcomeNothing)
 		return
 	}
-	k := findKind(resultKinds[:], r)
+	k := findKind(resultKinds[:], o.Result)
 	f.byte(k.number)
-	k.write(f, r)
+	k.write(f, o.Result)
 }
 
 func outcomeErrorFields(f *fields, err error) {
 	if e, ok := errors.AsType[*sqs.Error](err); ok {
 		f.byte(outcomeError)
 		errorFields(f, *e)
+		return
+	}
+	if e, ok := errors.AsType[*sns.Error](err); ok {
+		f.byte(outcomeTopicError)
+		topicErrorFields(f, *e)
 		return
 	}
 	f.byte(outcomeSettingError)

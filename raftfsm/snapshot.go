@@ -10,12 +10,13 @@ import (
 	"github.com/cespare/xxhash/v2"
 	"github.com/hashicorp/raft"
 
+	"holdfast.internal/sns"
 	"holdfast.internal/sqs"
 )
 
 // A snapshot:
 //
-//	magic 8 · section machine · section queues · full digest 8 · bodies, to the end
+//	magic 8 · section machine · section queues · section topics · full digest 8 · bodies, to the end
 //
 // A section is its size (8 bytes, big endian), its data, and the xxhash64 of
 // the data. The full digest is the xxhash64 over the data of all sections: it is
@@ -41,8 +42,9 @@ var (
 // snapshot is the state of one moment, on its way to a sink.
 type snapshot struct {
 	bodies Bodies
-	state  state // without queues
+	state  state // without queues and topics
 	queues *sqs.Frozen
+	topics *sns.Frozen
 }
 
 // Snapshot implements raft.FSM. It copies what Persist needs, and nothing
@@ -52,8 +54,8 @@ func (m *Machine) Snapshot() (raft.FSMSnapshot, error) { return m.freeze(), nil 
 func (m *Machine) freeze() *snapshot {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	s := &snapshot{bodies: m.bodies, state: m.state, queues: m.state.queues.Freeze()}
-	s.state.queues = nil
+	s := &snapshot{bodies: m.bodies, state: m.state, queues: m.state.queues.Freeze(), topics: m.state.topics.Freeze()}
+	s.state.queues, s.state.topics = nil, nil
 	s.state.digest.kept = m.state.digest.list()
 	m.bodies.CloseChunk()
 	return s
@@ -68,7 +70,7 @@ func (s *snapshot) Persist(sink raft.SnapshotSink) error {
 		return fmt.Errorf("write snapshot: %w", err)
 	}
 	full := xxhash.New()
-	for _, data := range [][]byte{f.data, s.queues.AppendTo(nil)} {
+	for _, data := range [][]byte{f.data, s.queues.AppendTo(nil), s.topics.AppendTo(nil)} {
 		if err := writeSection(sink, data); err != nil {
 			return fmt.Errorf("write snapshot: %w", err)
 		}
@@ -77,7 +79,7 @@ func (s *snapshot) Persist(sink raft.SnapshotSink) error {
 	if _, err := sink.Write(binary.BigEndian.AppendUint64(nil, full.Sum64())); err != nil {
 		return fmt.Errorf("write snapshot: %w", err)
 	}
-	if err := s.bodies.WriteLive(sink, s.queues.Bodies()); err != nil {
+	if err := s.bodies.WriteLive(sink, union(s.queues.Bodies(), s.topics.Bodies())); err != nil {
 		return fmt.Errorf("write snapshot: bodies: %w", err)
 	}
 	return nil
@@ -136,6 +138,10 @@ func readState(r io.Reader) (state, error) {
 	if err != nil {
 		return state{}, fmt.Errorf("queues: %w", err)
 	}
+	topics, err := readSection(r, full)
+	if err != nil {
+		return state{}, fmt.Errorf("topics: %w", err)
+	}
 	sum, err := readUint64(r)
 	if err != nil {
 		return state{}, fmt.Errorf("digest: %w", err)
@@ -143,10 +149,10 @@ func readState(r io.Reader) (state, error) {
 	if sum != full.Sum64() {
 		return state{}, fmt.Errorf("digest: %w", errChecksum)
 	}
-	return decodeState(machine, queues)
+	return decodeState(machine, queues, topics)
 }
 
-func decodeState(machine, queues []byte) (state, error) {
+func decodeState(machine, queues, topics []byte) (state, error) {
 	f := fields{data: machine, reading: true}
 	s := machineFields(&f, state{settings: &Settings{}})
 	if err := f.end(); err != nil {
@@ -158,6 +164,9 @@ func decodeState(machine, queues []byte) (state, error) {
 	var err error
 	if s.queues, err = sqs.Thaw(queues); err != nil {
 		return state{}, fmt.Errorf("queues: %w", err)
+	}
+	if s.topics, err = sns.Thaw(topics); err != nil {
+		return state{}, fmt.Errorf("topics: %w", err)
 	}
 	s.settings = s.settings.published()
 	return s, nil
@@ -177,7 +186,7 @@ func (s *state) check() error {
 	return validateKeys(s.settings.HandleKeys)
 }
 
-// machineFields are those of the state that are not in the section queues.
+// machineFields are those of the state that are in no other section.
 func machineFields(f *fields, s state) state {
 	if format := f.byte(machineFormat); format != machineFormat {
 		f.fail(fmt.Errorf("%w %d", errFormat, format))

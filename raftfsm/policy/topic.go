@@ -42,3 +42,7 @@ func (d *Document) AllowsSend(queueARN, topicARN, topicAccount string, now int64
 		Context:   context,
 	}) == Allow
 }
+
+// DependsOnTime reports whether the same request may get another answer later. A
+// nil document always answers the same.
+func (d *Document) DependsOnTime() bool { return d != nil && d.timed }
