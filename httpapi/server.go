@@ -237,7 +237,7 @@ func (s *Server) Abort() {
 // handle serves one request.
 func (s *Server) handle(ctx *fasthttp.RequestCtx) {
 	defer s.bodies.release(&ctx.Request.Header)
-	if s.serveHealth(ctx) {
+	if s.serveHealth(ctx) || s.serveCertificate(ctx) {
 		return
 	}
 	r := s.requests.Get().(*request)

@@ -18,7 +18,6 @@ const maxSubject = 100
 type draft struct {
 	message sns.Message
 	whole   []byte // the parameter Message
-	entry   sns.PublishEntry
 
 	// A refusal fails the whole request, a failure only the entry of a batch.
 	refusal, failure *sns.Error
