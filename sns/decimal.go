@@ -128,3 +128,10 @@ func compareMagnitudes(d, e decimal) int {
 		j++
 	}
 }
+
+// IsNumber reports whether a text is a number that filter policies can compare: the
+// value of a message attribute of the type Number must be one.
+func IsNumber(text string) bool {
+	_, ok := parseDecimal(text)
+	return ok
+}

@@ -195,20 +195,26 @@ func (n *node) member(name string) *node {
 	return nil
 }
 
-// indexed is an element of a flattened list.
+// indexed is an element of a list.
 type indexed struct {
 	index uint64
 	node  *node
 }
 
-// elements returns the elements of the flattened list of that name, in the
-// order of their numbers, however large those are: A.1=x, A.5=y has two. A name
-// without a number, A=x, stands for A.1, and A= for a list of none. It reports
-// false if there is no such list.
-func (n *node) elements(name string) ([]*node, bool) {
+// elements returns the elements of the list of that name, in the order of their
+// numbers, however large those are: A.1=x, A.5=y has two. A name without a number,
+// A=x, stands for A.1, and A= for a list of none. It reports false if there is no
+// such list. If inner is not empty the elements are A.inner.1 and so on; those of
+// a flattened list are taken, too.
+func (n *node) elements(name, inner string) ([]*node, bool) {
 	list := n.member(name)
 	if list == nil {
 		return nil, false
+	}
+	if inner != "" {
+		if in := list.member(inner); in != nil {
+			list = in
+		}
 	}
 	var found []indexed
 	nodes := n.form.nodes
