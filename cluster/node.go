@@ -11,6 +11,7 @@ import (
 	"github.com/hashicorp/raft"
 
 	"holdfast.internal/raftfsm"
+	"holdfast.internal/sns"
 	"holdfast.internal/sqs"
 )
 
@@ -29,6 +30,7 @@ type Node struct {
 	fsyncs      *histogram
 	tails       *tails
 	strandings  *strandings
+	undelivered *undelivered
 	tracing     sync.Mutex // held by the one trace that runs
 	startedAt   time.Duration
 
@@ -67,6 +69,7 @@ func Start(ctx context.Context, c Config) (*Node, error) {
 	n.loops.Go(func() { n.group.follow(background) })
 	n.loops.Go(func() { n.gauges.run(background) })
 	n.loops.Go(func() { n.strandings.run(background) })
+	n.loops.Go(func() { n.undelivered.run(background) })
 	n.loops.Go(func() { pulse.run(background) })
 	n.loops.Go(func() { n.snapshotter.run(background) })
 	c.Logger.Info("node started", "node", c.NodeName, "raft_id", n.identity.RaftID,
@@ -86,11 +89,13 @@ func (n *Node) open(dog *watchdog) error {
 		}
 	}
 	n.clock = newClock(c.Now, c.Elapsed, c.Logger)
-	n.strandings = &strandings{elapsed: c.Elapsed, log: c.Logger}
+	n.strandings = newStrandings(c.Elapsed, c.Logger)
+	n.undelivered = newUndelivered(c.Elapsed, c.Logger)
 	n.machine = raftfsm.New(n.stores.bodies, func(events []sqs.Event) {
 		n.strandings.notify(events)
 		n.line.notify(events)
 	})
+	n.machine.NotifyTopics(n.undelivered.notify)
 	n.tails = &tails{machine: n.machine}
 	receive := func(ctx context.Context, c sqs.ReceiveMessage) (raftfsm.Outcome, error) {
 		return n.group.propose(ctx, c, nil)
@@ -115,11 +120,16 @@ func (n *Node) open(dog *watchdog) error {
 }
 
 // Do proposes a command and returns its outcome. A SendMessageBatch has one body
-// (sqs.AppendContent) per entry. An *sqs.Error or *raftfsm.SettingError in
-// Outcome.Err is an answer; the error is ErrNoLeader, ErrOutcomeUnknown,
+// (sqs.AppendContent) per entry, and so has a PublishBatch (sns.AppendMessage). An
+// *sqs.Error, *sns.Error or *raftfsm.SettingError in Outcome.Err is an answer; the error is ErrNoLeader, ErrOutcomeUnknown,
 // ErrOverloaded, or a fault. The deadline is that of ctx, or else
 // Config.RequestTimeout from now.
 func (n *Node) Do(ctx context.Context, c raftfsm.Command, bodies ...[]byte) (raftfsm.Outcome, error) {
+	if _, ok := c.(sns.CreateTopic); ok {
+		if err := n.ensureSigningKey(ctx); err != nil {
+			return raftfsm.Outcome{}, err
+		}
+	}
 	return n.group.propose(ctx, c, bodies)
 }
 

@@ -59,3 +59,11 @@ func (s *State) Describe(key TopicKey, after SubscriptionPlace, limit int) (Topi
 	p.fill(t, after.Protocol, after.Endpoint)
 	return t.census(), p.result, true
 }
+
+// Add adds other counters to these.
+func (c *Counters) Add(other Counters) {
+	numbers := other.all()
+	for i, n := range c.all() {
+		*n += *numbers[i]
+	}
+}

@@ -18,4 +18,7 @@ const (
 	// DeliveryFailed says that a copy is lost: it reached neither its queue nor a
 	// dead-letter queue.
 	DeliveryFailed
+	// TextLogged says that a publish reached a subscription of sms, for which there
+	// is nothing but the log.
+	TextLogged
 )

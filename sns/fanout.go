@@ -210,11 +210,12 @@ func (f *fanOut) send(at *Moment, t *topic, c Copy) Outcome {
 	return outcome
 }
 
-// deliverElsewhere is deliver for what is no queue. Text messages have no sink:
-// they count as delivered. What else may be confirmed one day cannot be yet.
+// deliverElsewhere is deliver for what is no queue. Text messages have no sink but
+// the log. What else may be confirmed one day cannot be yet.
 func (s *State) deliverElsewhere(t *topic, sub *subscription) {
 	if sub.protocol == SMS {
-		t.counters.Delivered++
+		t.counters.Texts++
+		s.addEvent(Event{Kind: TextLogged, Topic: t.key, Subscription: sub.id, Outcome: Delivered})
 		return
 	}
 	t.counters.Failed++

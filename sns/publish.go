@@ -9,7 +9,7 @@ func (s *State) publishBatch(at *Moment, c PublishBatch) (Result, *Error) {
 		return nil, err
 	}
 	r := PublishBatchResult{Entries: make([]PublishResult, len(c.Entries))}
-	left := maxSteps
+	left := s.steps
 	for i := range c.Entries {
 		r.Entries[i] = s.publish(at, t, &c.Entries[i], &left)
 	}

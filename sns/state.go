@@ -20,6 +20,7 @@ type State struct {
 	texts      map[string]string // that many subscriptions have; never walked over
 	events     []Event           // of the command at hand
 	working    TopicKey          // which Pulse is at
+	steps      int               // what one command may do: maxSteps, but in tests
 }
 
 // New returns a State without topics.
@@ -29,6 +30,7 @@ func New() *State {
 		directory: sorted[*topic]{compare: func(a, b *topic) int { return a.key.compare(b.key) }},
 		tokens:    make(map[TokenHash]confirmation),
 		texts:     make(map[string]string),
+		steps:     maxSteps,
 	}
 }
 
@@ -109,7 +111,7 @@ func (s *State) tick(at *Moment) {
 // due. The events are valid until the next call.
 func (s *State) Pulse(at Moment) []Event {
 	s.tick(&at)
-	left := maxSteps
+	left := s.steps
 	s.goOn(&at, &left)
 	for len(s.schedule) > 0 && s.schedule[0].pulseAt <= at.Now && left > 0 {
 		left--

@@ -51,14 +51,15 @@ type Counters struct {
 	FilteredInvalidBody                             uint64
 	Deleted                                         uint64 // subscriptions
 	Subscribed                                      uint64 // subscriptions that were made
+	Texts                                           uint64 // publishes to subscriptions of sms, which are logged
 }
 
 // all are the counters in the order of their encoding.
-func (c *Counters) all() [15]*uint64 {
+func (c *Counters) all() [16]*uint64 {
 	return [...]*uint64{
 		&c.Published, &c.PublishBytes, &c.Deduplicated, &c.Delivered, &c.Failed, &c.Redriven, &c.RedriveFailed, &c.Filtered,
 		&c.FilteredByAttributes, &c.FilteredByBody, &c.FilteredNoAttributes, &c.FilteredInvalidAttributes, &c.FilteredInvalidBody,
-		&c.Deleted, &c.Subscribed,
+		&c.Deleted, &c.Subscribed, &c.Texts,
 	}
 }
 
