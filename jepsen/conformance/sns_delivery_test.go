@@ -165,8 +165,8 @@ func TestDelivery(t *testing.T) {
 		{id: "certificate", title: "where the certificate is", play: func(s *stage) {
 			topic, queueURL, _ := s.subscribed()
 			s.publish(topic, "m")
-			url := s.envelope(queueURL).text("SigningCertURL")
-			response, err := client.Get(s.endpoint + url[strings.LastIndexByte(url, '/'):])
+			_, name, _ := strings.Cut(s.envelope(queueURL).text("SigningCertURL"), "/SimpleNotificationService-")
+			response, err := client.Get(s.endpoint + "/SimpleNotificationService-" + name)
 			if err != nil {
 				s.Fatal(err)
 			}
