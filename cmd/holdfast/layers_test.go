@@ -28,7 +28,7 @@ const raftModule = "github.com/hashicorp/raft"
 
 var layers = map[string]room{
 	"sqs":     {std: pureStd},
-	"sns":     {std: append([]string{"encoding/json"}, pureStd...)}, // attributes that are documents
+	"sns":     {std: pureStd},
 	"wal":     {external: []string{raftModule, "github.com/tidwall/wal", "go.etcd.io/bbolt", "github.com/cespare/xxhash", "golang.org/x/sys"}},
 	"raftfsm": {rooms: []string{"sqs", "sns"}, external: []string{raftModule, "github.com/cespare/xxhash"}},
 	"cluster": {
