@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"math/big"
 	"net"
+	"slices"
 	"time"
 
 	"holdfast.internal/sns"
@@ -116,14 +117,14 @@ func (k *SigningKey) sign(text []byte, version byte) ([]byte, error) {
 	if k.signer == nil {
 		return nil, fmt.Errorf("sign message: %w", errNoSigner)
 	}
-	hash, sum := crypto.SHA1, []byte(nil)
+	var hash crypto.Hash
+	var sum []byte
 	if version == 2 {
-		hash = crypto.SHA256
 		digest := sha256.Sum256(text)
-		sum = digest[:]
+		hash, sum = crypto.SHA256, digest[:]
 	} else {
 		digest := sha1.Sum(text) //nolint:gosec // see above
-		sum = digest[:]
+		hash, sum = crypto.SHA1, digest[:]
 	}
 	signature, err := rsa.SignPKCS1v15(nil, k.signer, hash, sum) // the same each time
 	if err != nil {
@@ -195,9 +196,9 @@ func (s *Settings) noteHosts(now sqs.Time) {
 
 // hostsAt is what held at t.
 func (s *Settings) hostsAt(t sqs.Time) SNSHosts {
-	for i := len(s.SNSHosts) - 1; i >= 0; i-- {
-		if i == 0 || s.SNSHosts[i].From <= t {
-			return s.SNSHosts[i]
+	for i, hosts := range slices.Backward(s.SNSHosts) {
+		if i == 0 || hosts.From <= t {
+			return hosts
 		}
 	}
 	return SNSHosts{}

@@ -1,52 +1,10 @@
 package sns
 
 import (
-	"bytes"
-	"encoding/json"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
 )
-
-// members are the members of a JSON object; those that are null are not there.
-type members map[string]json.RawMessage
-
-func parseMembers(raw []byte) (members, bool) {
-	var m members
-	if json.Unmarshal(raw, &m) != nil || m == nil {
-		return nil, false
-	}
-	maps.DeleteFunc(m, func(_ string, v json.RawMessage) bool { return string(v) == "null" })
-	return m, true
-}
-
-// unexpected is the first member, by name, that is none of the given.
-func (m members) unexpected(names ...string) (string, bool) {
-	for _, name := range slices.Sorted(maps.Keys(m)) {
-		if !slices.Contains(names, name) {
-			return name, true
-		}
-	}
-	return "", false
-}
-
-// compact is a member without white space; empty if it is not there.
-func (m members) compact(name string) string {
-	var b bytes.Buffer
-	if len(m[name]) == 0 || json.Compact(&b, m[name]) != nil {
-		return ""
-	}
-	return b.String()
-}
-
-// or is compact with a text for what is not there.
-func (m members) or(name, otherwise string) string {
-	if text := m.compact(name); text != "" {
-		return text
-	}
-	return otherwise
-}
 
 // The defaults of the documents (AWS recording test_topic_delivery_policy_crud).
 const (
@@ -58,14 +16,14 @@ const (
 // canonicalTopicDeliveryPolicy returns the document as GetTopicAttributes shows
 // it: the given members and disableSubscriptionOverrides.
 func canonicalTopicDeliveryPolicy(value string) (text, reason string) {
-	document, ok := parseMembers([]byte(value))
+	document, ok := parseMembers(value)
 	if !ok {
 		return "", "DeliveryPolicy: failed to parse JSON."
 	}
 	if name, ok := document.unexpected("http"); ok {
 		return "", "DeliveryPolicy: Unexpected JSON member: " + name
 	}
-	policy, ok := parseMembers(document["http"])
+	policy, ok := parseMembers(document.value("http"))
 	if !ok {
 		return "", "DeliveryPolicy: http must be an object"
 	}
@@ -80,12 +38,12 @@ func canonicalTopicDeliveryPolicy(value string) (text, reason string) {
 	var b strings.Builder
 	b.WriteString(`{"http":{`)
 	for _, name := range []string{"defaultHealthyRetryPolicy", "defaultThrottlePolicy"} {
-		if text := policy.compact(name); text != "" {
+		if text := policy.value(name); text != "" {
 			b.WriteString(`"` + name + `":` + text + `,`)
 		}
 	}
 	b.WriteString(`"disableSubscriptionOverrides":` + policy.or("disableSubscriptionOverrides", "false"))
-	if text := policy.compact("defaultRequestPolicy"); text != "" {
+	if text := policy.value("defaultRequestPolicy"); text != "" {
 		b.WriteString(`,"defaultRequestPolicy":` + text)
 	}
 	b.WriteString(`}}`)
@@ -97,18 +55,18 @@ func canonicalTopicDeliveryPolicy(value string) (text, reason string) {
 func effectiveTopicDeliveryPolicy(text string) string {
 	policy := topicPolicyOf(text)
 	throttle := ""
-	if t := policy.compact("defaultThrottlePolicy"); t != "" {
+	if t := policy.value("defaultThrottlePolicy"); t != "" {
 		throttle = `"defaultThrottlePolicy":` + t + `,`
 	}
-	return `{"http":{"defaultHealthyRetryPolicy":` + filledRetryPolicy(policy["defaultHealthyRetryPolicy"]) + `,` + throttle +
+	return `{"http":{"defaultHealthyRetryPolicy":` + filledRetryPolicy(policy.value("defaultHealthyRetryPolicy")) + `,` + throttle +
 		`"disableSubscriptionOverrides":` + policy.or("disableSubscriptionOverrides", "false") +
 		`,"defaultRequestPolicy":` + policy.or("defaultRequestPolicy", defaultRequestPolicy) + `}}`
 }
 
 // topicPolicyOf is what is in a canonical document.
 func topicPolicyOf(text string) members {
-	document, _ := parseMembers([]byte(text))
-	policy, _ := parseMembers(document["http"])
+	document, _ := parseMembers(text)
+	policy, _ := parseMembers(document.value("http"))
 	return policy
 }
 
@@ -119,7 +77,7 @@ var subscriptionPolicies = []string{"healthyRetryPolicy", "sicklyRetryPolicy", "
 // canonicalSubscriptionDeliveryPolicy returns the document as
 // GetSubscriptionAttributes shows it: always all five members.
 func canonicalSubscriptionDeliveryPolicy(value string) (text, reason string) {
-	policy, ok := parseMembers([]byte(value))
+	policy, ok := parseMembers(value)
 	if !ok {
 		return "", "DeliveryPolicy: failed to parse JSON."
 	}
@@ -130,7 +88,7 @@ func canonicalSubscriptionDeliveryPolicy(value string) (text, reason string) {
 		return "", reason
 	}
 	retry := "null"
-	if raw := policy["healthyRetryPolicy"]; raw != nil {
+	if raw := policy.value("healthyRetryPolicy"); raw != "" {
 		retry = filledRetryPolicy(raw)
 	}
 	return `{"healthyRetryPolicy":` + retry + `,"sicklyRetryPolicy":null,"throttlePolicy":` + policy.or("throttlePolicy", "null") +
@@ -141,14 +99,14 @@ func canonicalSubscriptionDeliveryPolicy(value string) (text, reason string) {
 // members, else those of its topic, else the defaults; the topic's first if it
 // disables overrides.
 func effectiveSubscriptionDeliveryPolicy(own, topicText string) string {
-	policy, _ := parseMembers([]byte(own))
+	policy, _ := parseMembers(own)
 	topic := topicPolicyOf(topicText)
-	if topic.compact("disableSubscriptionOverrides") == "true" {
+	if topic.value("disableSubscriptionOverrides") == "true" {
 		policy = nil
 	}
-	retry := policy["healthyRetryPolicy"]
-	if retry == nil {
-		retry = topic["defaultHealthyRetryPolicy"]
+	retry := policy.value("healthyRetryPolicy")
+	if retry == "" {
+		retry = topic.value("defaultHealthyRetryPolicy")
 	}
 	return `{"healthyRetryPolicy":` + filledRetryPolicy(retry) +
 		`,"sicklyRetryPolicy":null,"throttlePolicy":` + policy.or("throttlePolicy", topic.or("defaultThrottlePolicy", "null")) +
@@ -156,7 +114,7 @@ func effectiveSubscriptionDeliveryPolicy(own, topicText string) string {
 }
 
 // filledRetryPolicy shows a retry policy with all its members.
-func filledRetryPolicy(raw json.RawMessage) string {
+func filledRetryPolicy(raw string) string {
 	policy, _ := parseMembers(raw)
 	if policy == nil {
 		return defaultRetryPolicy
@@ -177,38 +135,29 @@ func checkPolicies(policy members, prefix, retryPath, throttlePath, requestPath 
 		}
 		return prefix + strings.ToUpper(s[:1]) + s[1:]
 	}
-	if raw := policy[name("healthyRetryPolicy")]; raw != nil {
+	if raw := policy.value(name("healthyRetryPolicy")); raw != "" {
 		if reason := checkRetryPolicy(raw, "DeliveryPolicy: "+retryPath); reason != "" {
 			return reason
 		}
 	}
-	if raw := policy[name("throttlePolicy")]; raw != nil {
+	if raw := policy.value(name("throttlePolicy")); raw != "" {
 		throttle, ok := parseMembers(raw)
 		path := "DeliveryPolicy: " + throttlePath
 		if n, isNumber := throttle.number("maxReceivesPerSecond", 1); !ok || !isNumber || n < 1 {
 			return path + ".maxReceivesPerSecond must be greater than or equal to 1"
 		}
 	}
-	if raw := policy[name("requestPolicy")]; raw != nil {
+	if raw := policy.value(name("requestPolicy")); raw != "" {
 		request, ok := parseMembers(raw)
-		var contentType string
-		if _, other := request.unexpected("headerContentType"); !ok || other || json.Unmarshal(request["headerContentType"], &contentType) != nil {
+		_, other := request.unexpected("headerContentType")
+		if _, isText := plain(request.value("headerContentType")); !ok || other || !isText {
 			return "DeliveryPolicy: " + requestPath + ".headerContentType is invalid"
 		}
 	}
-	if text := policy.compact("disableSubscriptionOverrides"); text != "" && text != "true" && text != "false" {
+	if text := policy.value("disableSubscriptionOverrides"); text != "" && text != "true" && text != "false" {
 		return "DeliveryPolicy: http.disableSubscriptionOverrides must be a boolean"
 	}
 	return ""
-}
-
-// number is a member that is an integer; otherwise if it is not there.
-func (m members) number(name string, otherwise int) (int, bool) {
-	if m[name] == nil {
-		return otherwise, true
-	}
-	n, err := strconv.Atoi(m.compact(name))
-	return n, err == nil
 }
 
 // maxRetryTime is the longest that all delays of a policy may take together, in
@@ -216,7 +165,7 @@ func (m members) number(name string, otherwise int) (int, bool) {
 const maxRetryTime = 3600
 
 // checkRetryPolicy checks the bounds of a retry policy (spec §3.3).
-func checkRetryPolicy(raw json.RawMessage, path string) (reason string) {
+func checkRetryPolicy(raw string, path string) (reason string) {
 	policy, ok := parseMembers(raw)
 	if !ok {
 		return path + " must be an object"
@@ -240,7 +189,7 @@ func checkRetryPolicy(raw json.RawMessage, path string) (reason string) {
 		var isNumber bool
 		n[i], isNumber = policy.number(f.name, f.usual)
 		switch {
-		case i < 3 && policy[f.name] == nil:
+		case i < 3 && policy.value(f.name) == "":
 			return path + "." + f.name + " must be specified"
 		case !isNumber:
 			return path + "." + f.name + " must be an integer"
@@ -258,10 +207,7 @@ func checkRetryPolicy(raw json.RawMessage, path string) (reason string) {
 	case backoff < 0:
 		return path + ".numRetries must be greater than or equal to total of numMinDelayRetries, numNoDelayRetries and numMaxDelayRetries"
 	}
-	var curve string
-	if json.Unmarshal(policy["backoffFunction"], &curve); curve == "" {
-		curve = "linear"
-	}
+	curve, _ := plain(policy.or("backoffFunction", `"linear"`))
 	if !slices.Contains([]string{"linear", "arithmetic", "geometric", "exponential"}, curve) {
 		return path + ".backoffFunction must be one of linear, arithmetic, geometric, exponential"
 	}

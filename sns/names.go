@@ -44,13 +44,18 @@ func ParseARN(text string) (ARN, bool) {
 	return ARN{Partition: parts[1], Service: parts[2], Region: parts[3], Account: parts[4], Resource: parts[5]}, true
 }
 
-// parseQueueARN reads the ARN of a queue, wherever that is.
-func parseQueueARN(text string) (QueueARN, bool) {
-	a, ok := ParseARN(text)
-	if !ok || a.Service != "sqs" || a.Region == "" || len(a.Account) != 12 || a.Resource == "" || strings.Contains(a.Resource, ":") {
+// parseQueueARN reads the ARN of a queue, wherever that is. It allocates nothing:
+// every copy of a publish asks it.
+func parseQueueARN(text string) (q QueueARN, ok bool) {
+	rest, isARN := strings.CutPrefix(text, "arn:")
+	_, rest, _ = strings.Cut(rest, ":") // the partition
+	rest, isSQS := strings.CutPrefix(rest, "sqs:")
+	q.Region, rest, _ = strings.Cut(rest, ":")
+	q.Account, q.Name, ok = strings.Cut(rest, ":")
+	if !isARN || !isSQS || !ok || q.Region == "" || len(q.Account) != 12 || q.Name == "" || strings.Contains(q.Name, ":") {
 		return QueueARN{}, false
 	}
-	return QueueARN{Region: a.Region, Account: a.Account, Name: a.Resource}, true
+	return q, true
 }
 
 // TopicARN is the ARN of a topic.

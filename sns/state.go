@@ -44,7 +44,7 @@ func (s *State) Apply(at Moment, c Command) (Result, []Event, *Error) {
 }
 
 func (s *State) apply(at *Moment, c Command) (Result, *Error) {
-	switch c := c.(type) {
+	switch c := c.(type) { //nolint:gochecksumtype // the others are in applySubscriptions
 	case PublishBatch:
 		return s.publishBatch(at, c)
 	case CreateTopic:
@@ -78,7 +78,7 @@ func (s *State) apply(at *Moment, c Command) (Result, *Error) {
 }
 
 func (s *State) applySubscriptions(at *Moment, c Command) (Result, *Error) {
-	switch c := c.(type) {
+	switch c := c.(type) { //nolint:gochecksumtype // the others are in apply
 	case Subscribe:
 		return s.subscribe(at, c)
 	case ConfirmSubscription:

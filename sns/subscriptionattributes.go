@@ -1,8 +1,6 @@
 package sns
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
 	"strings"
 )
@@ -155,23 +153,22 @@ func (s *subscription) changeRedrive(t *topic, value string, w wording) *Error {
 
 // parseRedrivePolicy reads a RedrivePolicy and returns it without white space.
 func parseRedrivePolicy(value string) (text string, queue QueueARN, reason string) {
-	var compact bytes.Buffer
-	if json.Compact(&compact, []byte(value)) != nil {
+	text, err := compactJSON(value)
+	if err != nil {
 		return "", queue, jsonReason(value)
 	}
-	document, ok := parseMembers([]byte(value))
+	document, ok := parseMembers(text)
 	if !ok {
 		return "", queue, "invalid JSON."
 	}
 	if name, ok := document.unexpected("deadLetterTargetArn"); ok {
 		return "", queue, "invalid JSON. Attribute " + name + " is unknown."
 	}
-	var arn string
-	_ = json.Unmarshal(document["deadLetterTargetArn"], &arn) // what is no text is no ARN either
+	arn, _ := plain(document.value("deadLetterTargetArn")) // what is no text is no ARN either
 	if queue, ok = parseQueueARN(arn); !ok {
 		return "", queue, "deadLetterTargetArn is an invalid arn"
 	}
-	return compact.String(), queue, ""
+	return text, queue, ""
 }
 
 // jsonReason tells what is wrong with a text that is not JSON, as for a filter

@@ -1,7 +1,6 @@
 package sns
 
 import (
-	"encoding/json"
 	"slices"
 	"strconv"
 	"strings"
@@ -172,42 +171,37 @@ func canonicalPolicy(value string) (text, reason string) {
 	if len(value) > MaxPolicySize {
 		return "", "Policy Error: policy is longer than 30720 bytes"
 	}
-	var document map[string]json.RawMessage
-	if json.Unmarshal([]byte(value), &document) != nil || document == nil {
+	document, ok := parseMembers(value)
+	if !ok {
 		return "", broken
 	}
-	var statements []map[string]json.RawMessage
-	if json.Unmarshal(document["Statement"], &statements) != nil {
-		var one map[string]json.RawMessage
-		if json.Unmarshal(document["Statement"], &one) != nil {
-			return "", broken
-		}
-		statements = append(statements[:0], one)
+	statements, ok := elements(document.value("Statement"))
+	if !ok {
+		statements = []string{document.value("Statement")}
 	}
-	for _, s := range statements {
-		if s["Effect"] == nil || s["Principal"] == nil && s["NotPrincipal"] == nil {
+	for _, text := range statements {
+		s, ok := parseMembers(text)
+		if !ok || s.value("Effect") == "" || s.value("Principal") == "" && s.value("NotPrincipal") == "" {
 			return "", broken
 		}
-		if reason := checkActions(s["Action"]); reason != "" {
+		if reason := checkActions(s.value("Action")); reason != "" {
 			return "", reason
 		}
 	}
 	return value, ""
 }
 
-func checkActions(raw json.RawMessage) (reason string) {
-	var actions []string
-	if raw == nil {
-		return "" // NotAction
+// checkActions checks the actions of a statement; none stands for NotAction.
+func checkActions(value string) (reason string) {
+	actions, ok := elements(value)
+	if !ok && value != "" {
+		actions = []string{value}
 	}
-	if json.Unmarshal(raw, &actions) != nil {
-		var one string
-		if json.Unmarshal(raw, &one) != nil {
+	for _, value := range actions {
+		a, ok := plain(value)
+		if !ok {
 			return "Policy Error: null"
 		}
-		actions = append(actions[:0], one)
-	}
-	for _, a := range actions {
 		service, name, ok := strings.Cut(a, ":")
 		pattern := strings.ContainsAny(name, "*?")
 		if a != "*" && (!ok || !strings.EqualFold(service, "sns") || !pattern && !TopicAction(name)) {
@@ -223,16 +217,14 @@ func CanonicalDataProtectionPolicy(value string) (string, *Error) {
 	if value == "" {
 		return "", nil
 	}
-	var document struct {
-		Name, Version string
-		Statement     []map[string]json.RawMessage
-	}
-	if len(value) > MaxPolicySize || json.Unmarshal([]byte(value), &document) != nil || document.Name == "" || len(document.Statement) == 0 {
+	document, _ := parseMembers(value)
+	statements, ok := elements(document.value("Statement"))
+	if len(value) > MaxPolicySize || !ok || len(statements) == 0 || document.value("Name") == "" {
 		return "", Invalid("DataProtectionPolicy Reason: Policy is not valid")
 	}
-	for _, s := range document.Statement {
-		var direction string
-		if json.Unmarshal(s["DataDirection"], &direction) != nil || direction != "Inbound" && direction != "Outbound" {
+	for _, text := range statements {
+		s, _ := parseMembers(text)
+		if direction, _ := plain(s.value("DataDirection")); direction != "Inbound" && direction != "Outbound" {
 			return "", Invalid("DataProtectionPolicy Reason: Statement DataDirection must be either Inbound or Outbound")
 		}
 	}

@@ -28,7 +28,7 @@ const raftModule = "github.com/hashicorp/raft"
 
 var layers = map[string]room{
 	"sqs":     {std: pureStd},
-	"sns":     {std: append([]string{"encoding/json"}, pureStd...)}, // attributes that are documents
+	"sns":     {std: pureStd},
 	"wal":     {external: []string{raftModule, "github.com/tidwall/wal", "go.etcd.io/bbolt", "github.com/cespare/xxhash", "golang.org/x/sys"}},
 	"raftfsm": {rooms: []string{"sqs", "sns"}, external: []string{raftModule, "github.com/cespare/xxhash"}},
 	"cluster": {
@@ -41,7 +41,7 @@ var layers = map[string]room{
 	},
 	"jepsen": {external: []string{"github.com/anishathalye/porcupine", "github.com/aws", "github.com/valyala", "golang.org/x/sys"}},
 	"cmd/holdfast": {
-		rooms:    []string{"httpapi", "cluster", "raftfsm", "sqs", "wal", "jepsen"},
+		rooms:    []string{"httpapi", "cluster", "raftfsm", "sqs", "sns", "wal", "jepsen"},
 		external: []string{"github.com/alecthomas/kong", "github.com/mattn/go-isatty", raftModule, "go.yaml.in/yaml"},
 	},
 }
