@@ -57,29 +57,35 @@ func (q *queue) freeze(now Time) frozenQueue {
 	}
 	m := &q.messages
 	tenants, spent := m.freezeTenants(now)
+	origins := slices.Clone(m.origins.entries)
+	lists := m.freezeLists(origins)
 	return frozenQueue{
 		header:  q.header,
-		lists:   m.freezeLists(),
+		lists:   lists,
 		pages:   m.records.freeze(),
 		groups:  slices.Clone(m.groups.entries),
-		origins: slices.Clone(m.origins.entries),
+		origins: origins,
 		tasks:   q.freezeTasks(),
 		tenants: tenants,
 		spent:   spent,
 	}
 }
 
-// freezeLists copies the lists that have messages, without their chunks.
-func (m *messages) freezeLists() []list {
+// freezeLists copies the lists that have messages, without their chunks. It takes
+// the names of the others out of origins, a copy.
+func (m *messages) freezeLists(origins []nameEntry[origin]) []list {
 	lists := 0
 	for _, o := range m.listsByAge() {
 		lists += o.count
 	}
 	frozen := make([]list, 0, lists)
 	for l := range m.lists.all {
-		if !l.empty() {
+		switch {
+		case !l.empty():
 			l.frozen = true
 			frozen = append(frozen, *l)
+		case l.origin != 0:
+			origins[l.origin-1].uses--
 		}
 	}
 	return frozen
@@ -157,11 +163,11 @@ func (q *frozenQueue) appendTo(dst []byte, spill spill) []byte {
 	dst = q.appendTenants(dst, &groups)
 	lists := slices.Clone(q.lists)
 	slices.SortFunc(lists, func(a, b list) int {
-		return cmp.Or(cmp.Compare(groups.numbers[a.group], groups.numbers[b.group]), cmp.Compare(a.window, b.window))
+		return cmp.Or(cmp.Compare(groups.numbers[a.group], groups.numbers[b.group]), cmp.Compare(a.window, b.window), cmp.Compare(origins.numbers[a.origin], origins.numbers[b.origin]))
 	})
 	dst = binary.AppendUvarint(dst, uint64(len(lists)))
 	for i := range lists {
-		dst = lists[i].appendTo(dst, groups.numbers[lists[i].group], spill)
+		dst = lists[i].appendTo(dst, groups.numbers[lists[i].group], origins.numbers[lists[i].origin], spill)
 	}
 	return appendRecords(dst, records, groups.numbers, origins.numbers, spill)
 }
@@ -211,8 +217,9 @@ func (s *settings) appendTo(dst []byte) []byte {
 }
 
 // appendTo encodes the messages that are left in a list.
-func (l *list) appendTo(dst []byte, group uint32, spill spill) []byte {
+func (l *list) appendTo(dst []byte, group, origin uint32, spill spill) []byte {
 	dst = binary.AppendUvarint(dst, uint64(group))
+	dst = binary.AppendUvarint(dst, uint64(origin))
 	dst = appendTime(dst, l.window)
 	dst = binary.AppendUvarint(dst, l.passed-l.taken)
 	runs := -int(l.head)

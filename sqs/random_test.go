@@ -100,6 +100,11 @@ func (g *generator) step(t *testing.T) string {
 			return problem
 		}
 	}
+	if g.IntN(15) == 0 {
+		if problem := g.sendCopy(); problem != "" {
+			return problem
+		}
+	}
 	c := g.command()
 	if problem := g.compareRepeats(c); problem != "" {
 		return problem
@@ -450,6 +455,7 @@ func (g *generator) compareBodies() string {
 		}
 	}
 	slices.Sort(want)
+	want = slices.Compact(want) // copies share one
 	for first, count := range g.state.Freeze().Bodies() {
 		for n := first; n < first+count; n++ {
 			got = append(got, n)
