@@ -140,9 +140,7 @@ func naiveLeaves(n node, path string, in map[int]int, arrays *int, leaves []leaf
 		inside := in
 		if v.kind != 's' {
 			inside = map[int]int{id: i}
-			for k, v := range in {
-				inside[k] = v
-			}
+			maps.Copy(inside, in)
 		}
 		leaves = naiveLeaves(v, path, inside, arrays, leaves)
 	}
