@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
+	"slices"
 
 	"github.com/cespare/xxhash/v2"
 	"github.com/hashicorp/raft"
@@ -68,11 +70,10 @@ func (s *snapshot) Persist(sink raft.SnapshotSink) error {
 		return fmt.Errorf("write snapshot: %w", err)
 	}
 	full := xxhash.New()
-	for _, data := range [][]byte{f.data, s.queues.AppendTo(nil)} {
-		if err := writeSection(sink, data); err != nil {
+	for _, section := range []iter.Seq[[]byte]{slices.Values([][]byte{f.data}), s.queues.Pieces} {
+		if err := writeSection(sink, section, full); err != nil {
 			return fmt.Errorf("write snapshot: %w", err)
 		}
-		_, _ = full.Write(data) // never fails
 	}
 	if _, err := sink.Write(binary.BigEndian.AppendUint64(nil, full.Sum64())); err != nil {
 		return fmt.Errorf("write snapshot: %w", err)
@@ -191,14 +192,25 @@ func machineFields(f *fields, s state) state {
 	return s
 }
 
-func writeSection(w io.Writer, data []byte) error {
-	if _, err := w.Write(binary.BigEndian.AppendUint64(nil, uint64(len(data)))); err != nil {
+// writeSection writes the pieces, which it asks for twice, since the size comes
+// first, and adds them to full.
+func writeSection(w io.Writer, pieces iter.Seq[[]byte], full *xxhash.Digest) error {
+	size := 0
+	for p := range pieces {
+		size += len(p)
+	}
+	if _, err := w.Write(binary.BigEndian.AppendUint64(nil, uint64(size))); err != nil {
 		return err
 	}
-	if _, err := w.Write(data); err != nil {
-		return err
+	sum := xxhash.New()
+	for p := range pieces {
+		if _, err := w.Write(p); err != nil {
+			return err
+		}
+		_, _ = sum.Write(p) // never fails, as is the next one
+		_, _ = full.Write(p)
 	}
-	_, err := w.Write(binary.BigEndian.AppendUint64(nil, xxhash.Sum64(data)))
+	_, err := w.Write(binary.BigEndian.AppendUint64(nil, sum.Sum64()))
 	return err
 }
 

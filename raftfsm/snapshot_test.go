@@ -236,8 +236,8 @@ func TestRestoreAtEveryIndex(t *testing.T) {
 // quick answers are those of the new state.
 func TestRestoreSwapsEverything(t *testing.T) {
 	source := newTestMachine(t)
-	randomLog(source, 5, 20)
 	source.must(SetSetting{Name: "region", Value: "eu-west-1"})
+	randomLog(source, 5, 20)
 	target, q := newTestMachine(t), testQueue("old")
 	target.must(sqs.CreateQueue{Queue: q})
 	if err := restore(target.Machine, snapshotOf(t, source.Machine)); err != nil {

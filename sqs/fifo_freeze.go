@@ -32,7 +32,7 @@ type frozenDedup struct {
 	count   int
 }
 
-func (d *frozenDedup) appendTo(dst []byte) []byte {
+func (d *frozenDedup) appendTo(dst []byte, flush flush) []byte {
 	dst = binary.AppendUvarint(dst, uint64(d.count))
 	var last original
 	for i := range d.pages {
@@ -49,6 +49,7 @@ func (d *frozenDedup) appendTo(dst []byte) []byte {
 			dst = binary.AppendUvarint(dst, o.sequence-last.sequence)
 			last = o
 		}
+		dst = flush(dst)
 	}
 	return dst
 }

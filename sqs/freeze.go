@@ -92,6 +92,33 @@ func (m *messages) freezeLists() []list {
 // in them of lists, runs and records. Numbers that mostly rise are differences
 // to the one before.
 func (f *Frozen) AppendTo(dst []byte) []byte {
+	return f.appendTo(dst, func(dst []byte) []byte { return dst })
+}
+
+// Pieces yields the encoding of AppendTo in pieces of a mebibyte and a little, so that
+// a large state needs no large buffer. A piece is valid until the next one.
+func (f *Frozen) Pieces(yield func([]byte) bool) {
+	more := true
+	rest := f.appendTo(make([]byte, 0, pieceSize+pieceSize/4), func(dst []byte) []byte {
+		if len(dst) < pieceSize {
+			return dst
+		}
+		more = more && yield(dst)
+		return dst[:0]
+	})
+	if more && len(rest) > 0 {
+		yield(rest)
+	}
+}
+
+// pieceSize is the size in bytes from which on Pieces hands over what it has.
+const pieceSize = 1 << 20
+
+// flush is called between two items of an encoding; it may take what there is and
+// return an empty buffer to go on with.
+type flush func(dst []byte) []byte
+
+func (f *Frozen) appendTo(dst []byte, flush flush) []byte {
 	dst = binary.AppendUvarint(dst, stateVersion)
 	dst = appendTime(dst, f.now)
 	dst = binary.AppendUvarint(dst, f.lastIncarnation)
@@ -102,12 +129,12 @@ func (f *Frozen) AppendTo(dst []byte) []byte {
 	}
 	dst = binary.AppendUvarint(dst, uint64(len(f.queues)))
 	for i := range f.queues {
-		dst = f.queues[i].appendTo(dst)
+		dst = flush(f.queues[i].appendTo(dst, flush))
 	}
 	return dst
 }
 
-func (q *frozenQueue) appendTo(dst []byte) []byte {
+func (q *frozenQueue) appendTo(dst []byte, flush flush) []byte {
 	dst = q.header.appendTo(dst)
 	dst = binary.AppendUvarint(dst, uint64(len(q.tasks)))
 	for i := range q.tasks {
@@ -118,15 +145,15 @@ func (q *frozenQueue) appendTo(dst []byte) []byte {
 	origins := newNumbering(q.origins, origin.compare)
 	dst = binary.AppendUvarint(dst, uint64(len(groups.names)))
 	for _, name := range groups.names {
-		dst = appendText(dst, name)
+		dst = flush(appendText(dst, name))
 	}
 	dst = binary.AppendUvarint(dst, uint64(len(origins.names)))
 	for _, o := range origins.names {
 		dst = o.appendTo(dst)
 	}
 	if q.settings.fifo {
-		dst = appendRecords(dst, records, groups.numbers, origins.numbers)
-		dst = q.dedup.appendTo(dst)
+		dst = appendRecords(dst, flush, records, groups.numbers, origins.numbers)
+		dst = q.dedup.appendTo(dst, flush)
 		return appendAttempts(dst, q.attempts)
 	}
 	dst = q.appendTenants(dst, &groups)
@@ -136,9 +163,9 @@ func (q *frozenQueue) appendTo(dst []byte) []byte {
 	})
 	dst = binary.AppendUvarint(dst, uint64(len(lists)))
 	for i := range lists {
-		dst = lists[i].appendTo(dst, groups.numbers[lists[i].group])
+		dst = lists[i].appendTo(dst, flush, groups.numbers[lists[i].group])
 	}
-	return appendRecords(dst, records, groups.numbers, origins.numbers)
+	return appendRecords(dst, flush, records, groups.numbers, origins.numbers)
 }
 
 func (h *header) appendTo(dst []byte) []byte {
@@ -186,7 +213,7 @@ func (s *settings) appendTo(dst []byte) []byte {
 }
 
 // appendTo encodes the messages that are left in a list.
-func (l *list) appendTo(dst []byte, group uint32) []byte {
+func (l *list) appendTo(dst []byte, flush flush, group uint32) []byte {
 	dst = binary.AppendUvarint(dst, uint64(group))
 	dst = appendTime(dst, l.window)
 	dst = binary.AppendUvarint(dst, l.passed-l.taken)
@@ -201,7 +228,7 @@ func (l *list) appendTo(dst []byte, group uint32) []byte {
 		dst = binary.AppendUvarint(dst, r.sequence-end.sequence)
 		dst = binary.AppendVarint(dst, int64(r.body-end.body))
 		dst = binary.AppendUvarint(dst, uint64(r.sentAt-end.sentAt))
-		dst = binary.AppendUvarint(dst, uint64(r.count))
+		dst = flush(binary.AppendUvarint(dst, uint64(r.count)))
 		end = run{sequence: r.sequence + uint64(r.count), body: r.body + uint64(r.count), sentAt: r.sentAt}
 	}
 	return dst
@@ -222,7 +249,7 @@ func (q *frozenQueue) sorted() []*record {
 	return records
 }
 
-func appendRecords(dst []byte, records []*record, groups, origins []uint32) []byte {
+func appendRecords(dst []byte, flush flush, records []*record, groups, origins []uint32) []byte {
 	dst = binary.AppendUvarint(dst, uint64(len(records)))
 	var last record
 	for _, r := range records {
@@ -235,7 +262,7 @@ func appendRecords(dst []byte, records []*record, groups, origins []uint32) []by
 		dst = binary.AppendUvarint(dst, uint64(r.received))
 		dst = binary.AppendUvarint(dst, uint64(r.carried))
 		dst = binary.AppendUvarint(dst, uint64(groups[r.group]))
-		dst = binary.AppendUvarint(dst, uint64(origins[r.origin]))
+		dst = flush(binary.AppendUvarint(dst, uint64(origins[r.origin])))
 		last = *r
 	}
 	return dst

@@ -236,3 +236,32 @@ func useThawed(t *testing.T, s *sqs.State) {
 	s.Pulse(at)
 	thaw(t, s)
 }
+
+// The pieces of an encoding are the encoding, none is much larger than a mebibyte, and
+// whoever has enough gets no more.
+func TestPieces(t *testing.T) {
+	p := newPlayer(t)
+	p.send(200_000)
+	p.receive(150_000, time.Hour)
+	frozen := p.state.Freeze()
+	var joined []byte
+	pieces := 0
+	for piece := range frozen.Pieces {
+		pieces++
+		if len(piece) > 1<<20+1000 {
+			t.Errorf("got a piece of %d bytes", len(piece))
+		}
+		joined = append(joined, piece...)
+	}
+	if want := frozen.AppendTo(nil); pieces < 3 || !bytes.Equal(joined, want) {
+		t.Errorf("got %d pieces of %d bytes in all, want at least 3 of %d", pieces, len(joined), len(want))
+	}
+	pieces = 0
+	for range frozen.Pieces {
+		pieces++
+		break
+	}
+	if pieces != 1 {
+		t.Errorf("got %d pieces, want one", pieces)
+	}
+}
