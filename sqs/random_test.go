@@ -16,10 +16,18 @@ import (
 )
 
 var (
-	modelCommands = flag.Int("model.commands", defaultModelCommands, "commands that TestModel plays")
+	modelCommands = flag.Int("model.commands", modelDefault(), "commands that TestModel plays")
 	modelSeed     = flag.Uint64("model.seed", 0, "seed of the only run of TestModel; 0 for many")
 	modelNew      = flag.Bool("model.new", os.Getenv("HOLDFAST_LONG") != "", "new seeds for TestModel, not always the same")
 )
+
+// modelDefault is ten times as many commands in the long form.
+func modelDefault() int {
+	if os.Getenv("HOLDFAST_LONG") != "" {
+		return 10 * defaultModelCommands
+	}
+	return defaultModelCommands
+}
 
 // TestModel plays random commands to a State and to a model that is too simple
 // to be wrong, and compares every answer. A run ends after 5,000 commands, so
