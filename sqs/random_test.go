@@ -462,6 +462,7 @@ func (g *generator) compareBodies() string {
 			want = append(want, x.body)
 		}
 	}
+	messages := uint64(len(want))
 	slices.Sort(want)
 	want = slices.Compact(want) // copies share one
 	for first, count := range g.state.Freeze().Bodies() {
@@ -472,8 +473,8 @@ func (g *generator) compareBodies() string {
 	if !slices.Equal(got, want) {
 		return fmt.Sprintf("live bodies: got %v, want %v", got, want)
 	}
-	if n := g.state.Messages(); n != uint64(len(want)) {
-		return fmt.Sprintf("messages: counted %d, want %d", n, len(want))
+	if n := g.state.Messages(); n != messages {
+		return fmt.Sprintf("messages: counted %d, want %d", n, messages)
 	}
 	return ""
 }
