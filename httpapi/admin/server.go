@@ -26,7 +26,7 @@ type Node interface {
 	Queue(key sqs.QueueKey) (sqs.QueueDescription, bool)
 	Topics() []sns.TopicCensus
 	Topic(key sns.TopicKey, after sns.SubscriptionPlace, limit int) (sns.TopicCensus, sns.ListSubscriptionsResult, bool)
-	RotateSigningKey(ctx context.Context) error
+	RotateSigningKey(ctx context.Context) (certificate string, err error)
 	Peek(ctx context.Context, queue sqs.QueueKey, state sqs.MessageState, after uint64, limit int) (cluster.PeekPage, error)
 	Tail(queue sqs.QueueKey) (*cluster.Tail, error)
 	Trace(ctx context.Context, id sqs.MessageID) (raftfsm.Trace, error)

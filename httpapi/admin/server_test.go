@@ -70,9 +70,8 @@ func (n *fakeNode) Topic(key sns.TopicKey, after sns.SubscriptionPlace, limit in
 	return n.topics[0], r, true
 }
 
-func (n *fakeNode) RotateSigningKey(context.Context) error {
-	n.settings.SigningKeys = append(n.settings.SigningKeys, raftfsm.SigningKey{Certificate: []byte("certificate")})
-	return n.condition
+func (n *fakeNode) RotateSigningKey(context.Context) (string, error) {
+	return "SimpleNotificationService-1.pem", n.condition
 }
 
 func (n *fakeNode) Queue(key sqs.QueueKey) (sqs.QueueDescription, bool) {
