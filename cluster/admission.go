@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"holdfast.internal/raftfsm"
+	"holdfast.internal/sns"
 	"holdfast.internal/sqs"
 )
 
@@ -27,7 +28,8 @@ const (
 // makes the state smaller.
 func grows(c raftfsm.Command) bool {
 	switch c.(type) {
-	case sqs.SendMessageBatch, sqs.CreateQueue, sqs.TagQueue:
+	case sqs.SendMessageBatch, sqs.CreateQueue, sqs.TagQueue,
+		sns.PublishBatch, sns.CreateTopic, sns.Subscribe, sns.TagResource:
 		return true
 	}
 	return false

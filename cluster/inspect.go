@@ -77,7 +77,7 @@ func (n *Node) peek(queue sqs.QueueKey, state sqs.MessageState, after uint64, li
 	n.machine.View(func(v raftfsm.View) {
 		page, ok = v.Queues().Peek(queue, now, state, after, limit)
 		for _, m := range page.Messages {
-			fetch, found := v.Body(m.Body)
+			fetch, found := v.Body(m.Body, m.Copy)
 			if !found {
 				fetch = func() ([]byte, error) { return nil, fmt.Errorf("read body %d: %w", m.Body, raftfsm.ErrNoBody) }
 			}

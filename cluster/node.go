@@ -12,6 +12,7 @@ import (
 
 	"holdfast.internal/cluster/peer"
 	"holdfast.internal/raftfsm"
+	"holdfast.internal/sns"
 	"holdfast.internal/sqs"
 )
 
@@ -36,6 +37,7 @@ type Node struct {
 	fsyncs      *histogram
 	tails       *tails
 	strandings  *strandings
+	undelivered *undelivered
 	tracing     sync.Mutex // held by the one trace that runs
 	startedAt   time.Duration
 
@@ -79,7 +81,7 @@ func Start(ctx context.Context, c Config) (*Node, error) {
 	n.gauges.look()
 	pulse := &pulse{group: n.group, log: c.Logger}
 	loops := []func(context.Context){
-		n.group.follow, n.gauges.run, n.strandings.run, pulse.run, n.snapshotter.run,
+		n.group.follow, n.gauges.run, n.strandings.run, n.undelivered.run, pulse.run, n.snapshotter.run,
 	}
 	if n.gateway != nil {
 		loops = append(loops, n.gateway.follow, n.gateway.keepSession)
@@ -123,7 +125,9 @@ func (n *Node) open(dog *watchdog) (err error) {
 	}()
 	n.clock = newClock(c.Now, c.Elapsed, 1+len(n.members.others), c.Logger)
 	n.readiness.elapsed = c.Elapsed
-	n.strandings = &strandings{elapsed: c.Elapsed, log: c.Logger, leads: func() bool { return n.group.leading.Load() }}
+	leads := func() bool { return n.group.leading.Load() }
+	n.strandings = newStrandings(c.Elapsed, leads, c.Logger)
+	n.undelivered = newUndelivered(c.Elapsed, leads, c.Logger)
 	n.damage = &damage{
 		bodies: n.stores.bodies, repair: n.stores.repair, log: c.Logger, call: n.call,
 		next:   func() uint64 { return n.machine.NextBody() },
@@ -134,6 +138,7 @@ func (n *Node) open(dog *watchdog) (err error) {
 		n.strandings.notify(events)
 		n.line.notify(events)
 	})
+	n.machine.NotifyTopics(n.undelivered.notify)
 	n.stores.retention.lowest = func() uint64 { return n.members.lowestApplied(n.machine.AppliedIndex()) }
 	n.tails = &tails{machine: n.machine}
 	receive := func(ctx context.Context, c sqs.ReceiveMessage) (raftfsm.Outcome, error) {
@@ -221,11 +226,16 @@ func (n *Node) clusterID() string {
 }
 
 // Do proposes a command and returns its outcome. A SendMessageBatch has one body
-// (sqs.AppendContent) per entry. An *sqs.Error or *raftfsm.SettingError in
-// Outcome.Err is an answer; the error is ErrNoLeader, ErrOutcomeUnknown,
+// (sqs.AppendContent) per entry, and so has a PublishBatch (sns.AppendMessage). An
+// *sqs.Error, *sns.Error or *raftfsm.SettingError in Outcome.Err is an answer; the error is ErrNoLeader, ErrOutcomeUnknown,
 // ErrOverloaded, or a fault. The deadline is that of ctx, or else
 // Config.RequestTimeout from now.
 func (n *Node) Do(ctx context.Context, c raftfsm.Command, bodies ...[]byte) (raftfsm.Outcome, error) {
+	if _, ok := c.(sns.CreateTopic); ok {
+		if err := n.ensureSigningKey(ctx); err != nil {
+			return raftfsm.Outcome{}, err
+		}
+	}
 	if n.gateway != nil {
 		return n.gateway.do(ctx, c, bodies)
 	}

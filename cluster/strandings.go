@@ -1,33 +1,21 @@
 package cluster
 
 import (
-	"context"
 	"log/slog"
-	"sync"
 	"time"
 
+	"holdfast.internal/sns"
 	"holdfast.internal/sqs"
 )
 
-const (
-	// strandingLook is how often it is looked whether there is one to warn of.
-	strandingLook = time.Second
-
-	// strandingPause is kept between two warnings about the same queue.
-	strandingPause = time.Minute
-)
-
 // strandings warns of queues that hand out messages again which should be in a
-// dead-letter queue, because that queue does not exist. It logs on a goroutine of
-// its own: the one that applies entries must not wait for whoever reads the log.
-type strandings struct {
-	elapsed func() time.Duration
-	leads   func() bool // only the leader warns: all nodes hear the same
-	log     *slog.Logger
+// dead-letter queue, because that queue does not exist.
+type strandings struct{ reminders[sqs.QueueKey] }
 
-	mu      sync.Mutex
-	pending map[sqs.QueueKey]struct{}      // not warned of yet
-	warned  map[sqs.QueueKey]time.Duration // when last
+func newStrandings(elapsed func() time.Duration, leads func() bool, log *slog.Logger) *strandings {
+	return &strandings{reminders[sqs.QueueKey]{elapsed: elapsed, leads: leads, warn: func(queue sqs.QueueKey) {
+		log.Warn("dead-letter queue is missing; its source hands out messages again", "account", queue.Account, "queue", queue.Name)
+	}}}
 }
 
 // notify hears what the commands of a batch did.
@@ -39,51 +27,30 @@ func (s *strandings) notify(events []sqs.Event) {
 	}
 }
 
-func (s *strandings) add(queue sqs.QueueKey) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.pending == nil {
-		s.pending, s.warned = map[sqs.QueueKey]struct{}{}, map[sqs.QueueKey]time.Duration{}
-	}
-	s.pending[queue] = struct{}{}
-}
+// undelivered warns of subscriptions whose queue does not take what is published.
+type undelivered struct{ reminders[sns.Event] }
 
-func (s *strandings) run(ctx context.Context) {
-	ticker := time.NewTicker(strandingLook)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ctx.Done():
+func newUndelivered(elapsed func() time.Duration, leads func() bool, log *slog.Logger) *undelivered {
+	return &undelivered{reminders[sns.Event]{elapsed: elapsed, leads: leads, warn: func(e sns.Event) {
+		subscription := string(sns.AppendSubscriptionARN(nil, e.Topic.Name, e.Subscription))
+		if e.Kind == sns.TextLogged {
+			log.Info("publishes for a phone number; there is nothing that sends text messages",
+				"account", e.Topic.Account, "subscription", subscription)
 			return
-		case <-ticker.C:
 		}
-		due := s.due()
-		if !s.leads() {
-			continue
+		if e.Kind == sns.DeliveryRedriven {
+			log.Warn("publishes go to the dead-letter queue of a subscription",
+				"account", e.Topic.Account, "subscription", subscription, "reason", e.Outcome.String())
+			return
 		}
-		for _, queue := range due {
-			s.log.Warn("dead-letter queue is missing; its source hands out messages again",
-				"account", queue.Account, "queue", queue.Name)
-		}
-	}
+		log.Error("publishes are lost for a subscription; it has no dead-letter queue that takes them",
+			"account", e.Topic.Account, "subscription", subscription, "reason", e.Outcome.String())
+	}}}
 }
 
-// due takes the queues that are to be warned of now.
-func (s *strandings) due() (queues []sqs.QueueKey) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	now := s.elapsed()
-	for queue, at := range s.warned {
-		if now-at >= strandingPause {
-			delete(s.warned, queue)
-		}
+// notify hears what the publishes of a batch did.
+func (u *undelivered) notify(events []sns.Event) {
+	for _, e := range events {
+		u.add(e)
 	}
-	for queue := range s.pending {
-		if _, lately := s.warned[queue]; !lately {
-			queues = append(queues, queue)
-			s.warned[queue] = now
-		}
-	}
-	clear(s.pending)
-	return queues
 }

@@ -135,7 +135,7 @@ func (h *tails) identify(s raftfsm.Step) raftfsm.Step {
 	if s.Body == 0 || s.MessageID != (sqs.MessageID{}) {
 		return s
 	}
-	h.machine.View(func(v raftfsm.View) { s.Content, _ = v.Body(s.Body) })
+	h.machine.View(func(v raftfsm.View) { s.Content, _ = v.Body(s.Body, s.Copy) })
 	if s.Content == nil {
 		return s
 	}

@@ -2,6 +2,7 @@ package httpapi
 
 const (
 	sqsNamespace = "http://queue.amazonaws.com/doc/2012-11-05/"
+	snsNamespace = "http://sns.amazonaws.com/doc/2010-03-31/"
 	stsNamespace = "https://sts.amazonaws.com/doc/2011-06-15/"
 )
 
@@ -10,6 +11,7 @@ type action struct {
 	name      string
 	run       func(r *request) error
 	output    bool   // its response has a document, even if there is nothing to say
+	open      bool   // who has not signed may call it
 	service   bool   // it is not about a queue, and is refused at a queue's URL
 	namespace string // of its responses in the Query protocol
 }

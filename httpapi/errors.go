@@ -105,8 +105,14 @@ func answerTo(err error) (answer *sqs.Error, done outcome, fault bool) {
 	case errors.Is(err, cluster.ErrOutcomeUnknown), errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return unavailable("It is not known whether the request was carried out."), outcomeUnknown, false
 	}
-	return &sqs.Error{Code: sqs.InternalFailure, Message: "The request failed because of an unknown error."}, outcomeUnknown, true
+	return &sqs.Error{Code: sqs.InternalFailure, Message: unknownError}, outcomeUnknown, !errors.Is(err, errPanicked)
 }
+
+// unknownError is what clients are told of faults.
+const unknownError = "The request failed because of an unknown error."
+
+// errPanicked stands for a panic, which the log has already.
+var errPanicked = errors.New("request panicked")
 
 func unavailable(message string) *sqs.Error {
 	return &sqs.Error{Code: codeServiceUnavailable, Message: message}

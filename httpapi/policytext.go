@@ -115,10 +115,16 @@ func (p policyText) with(statement json.RawMessage) policyText {
 // without is the policy without the statements of the label. Without any
 // statement there is no policy.
 func (p policyText) without(label string) policyText {
-	p.statements = slices.DeleteFunc(slices.Clone(p.statements), func(s json.RawMessage) bool { return hasLabel(s, label) })
+	p = p.leave(label)
 	if len(p.statements) == 0 {
 		return policyText{}
 	}
+	return p
+}
+
+// leave is the policy without the statements of the label, which may leave none.
+func (p policyText) leave(label string) policyText {
+	p.statements = slices.DeleteFunc(slices.Clone(p.statements), func(s json.RawMessage) bool { return hasLabel(s, label) })
 	return p
 }
 
@@ -137,10 +143,12 @@ func (p policyText) String() string {
 			text = append(text, m.value...)
 			continue
 		}
-		open := byte('[')
-		for _, s := range p.statements {
-			text = append(append(text, open), s...)
-			open = ','
+		text = append(text, '[')
+		for i, s := range p.statements {
+			if i > 0 {
+				text = append(text, ',')
+			}
+			text = append(text, s...)
 		}
 		text = append(text, ']')
 	}

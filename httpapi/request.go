@@ -31,6 +31,7 @@ type request struct {
 	protocol protocol
 	name     string  // of the action; empty until it is known
 	action   *action // nil until it is known
+	sns      bool    // it is one of SNS, whether there is such an action or not
 	settings raftfsm.Settings
 	id       [36]byte
 	caller   caller
@@ -138,6 +139,9 @@ func (r *request) readQuery() error {
 	r.in = r.form.Root()
 	r.path, _ = parseQueuePath(string(r.http.URI().PathOriginal()))
 	name, ok := r.in.Text("Action")
+	if r.sns = r.isSNS(name); r.sns {
+		return r.findSNS(name)
+	}
 	if !ok {
 		return errNoAction
 	}
@@ -221,6 +225,25 @@ func (r *request) observe(status int) {
 	}
 }
 
+// fail answers an error. What was written of a success is dropped.
+func (r *request) fail(err error) {
+	if r.sns {
+		answer, done, fault := snsAnswerTo(err)
+		r.logFault(fault, err)
+		r.refuseSNS(answer, done)
+		return
+	}
+	answer, done, fault := answerTo(err)
+	r.logFault(fault, err)
+	r.refuse(answer, done)
+}
+
+func (r *request) logFault(fault bool, err error) {
+	if fault {
+		r.server.config.Logger.Error("request failed", "action", r.name, "err", err)
+	}
+}
+
 // refuse makes the response an error. What was written of a success is dropped.
 func (r *request) refuse(answer *sqs.Error, done outcome) {
 	shape := shapeOf(answer.Code)
@@ -240,7 +263,7 @@ func (r *request) refuse(answer *sqs.Error, done outcome) {
 			message = "The specified queue does not exist for this wsdl version."
 		}
 		buf = awsquery.AppendFault(buf, namespaceOf(r.action), awsquery.Fault{
-			Code: shape.query, Message: message, Sender: status < 500, RequestID: string(r.id[:]),
+			Code: shape.query, Message: message, Sender: status < 500, RequestID: string(r.id[:]), Detail: true,
 		})
 	}
 	setBody(response, buf)
@@ -290,7 +313,7 @@ func (r *request) release() {
 	if body := r.http.Request.SwapBody(nil); cap(body) <= keptBuffer {
 		r.http.Request.SwapBody(body)
 	}
-	r.http, r.in, r.out, r.action = nil, nil, nil, nil
+	r.http, r.in, r.out, r.action, r.sns = nil, nil, nil, nil, false
 	r.name, r.caller, r.path, r.index = "", caller{}, sqs.QueueKey{}, 0
 	r.settings = raftfsm.Settings{}
 }

@@ -237,7 +237,7 @@ func (s *Server) Abort() {
 // handle serves one request.
 func (s *Server) handle(ctx *fasthttp.RequestCtx) {
 	defer s.bodies.release(&ctx.Request.Header)
-	if s.serveHealth(ctx) {
+	if s.serveHealth(ctx) || s.serveCertificate(ctx) {
 		return
 	}
 	r := s.requests.Get().(*request)
@@ -254,15 +254,11 @@ func (s *Server) run(r *request) {
 	defer func() {
 		if p := recover(); p != nil {
 			s.config.Logger.Error("request panicked", "action", r.name, "panic", p, "stack", string(debug.Stack()))
-			r.refuse(&sqs.Error{Code: sqs.InternalFailure, Message: "The request failed because of an unknown error."}, outcomeUnknown)
+			r.fail(errPanicked)
 		}
 	}()
 	if err := r.serve(); err != nil {
-		answer, done, fault := answerTo(err)
-		if fault {
-			s.config.Logger.Error("request failed", "action", r.name, "err", err)
-		}
-		r.refuse(answer, done)
+		r.fail(err)
 	}
 }
 

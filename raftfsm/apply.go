@@ -8,6 +8,7 @@ import (
 
 	"github.com/hashicorp/raft"
 
+	"holdfast.internal/sns"
 	"holdfast.internal/sqs"
 )
 
@@ -20,8 +21,8 @@ type Applied struct {
 // Outcome is what became of one operation.
 type Outcome struct {
 	Index  uint64  // of the entry that executed it, also if this was a repetition
-	Result any     // a sqs.Result; nil for this package's own commands and on error
-	Err    error   // nil, a *sqs.Error, *SettingError or *SessionError: an answer, not a fault
+	Result Result  // nil for this package's own commands and on error
+	Err    error   // nil, a *sqs.Error, *sns.Error, *SettingError or *SessionError: an answer, not a fault
 	Bodies []Fetch // of a ReceiveMessageResult: one for each message, in order
 }
 
@@ -53,13 +54,17 @@ func (m *Machine) ApplyBatch(entries []*raft.Log) []any {
 	if len(m.events) > 0 && m.notify != nil {
 		m.notify(m.events)
 	}
+	if len(m.topicEvents) > 0 && m.notifyTopics != nil {
+		m.notifyTopics(m.topicEvents)
+	}
 	return applied
 }
 
 func (m *Machine) applyAll(entries []*raft.Log, applied []any) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.events = m.events[:0]
+	m.events, m.topicEvents = m.events[:0], m.topicEvents[:0]
+	clear(m.told)
 	for i, e := range entries {
 		if e.Index <= m.state.applied {
 			panic(fmt.Sprintf("raftfsm: entry %d comes after entry %d", e.Index, m.state.applied))
@@ -113,12 +118,17 @@ func (m *Machine) applyCommand(o *Outcome, c Command, contents [][]byte) {
 	switch c := c.(type) {
 	case sqs.Command:
 		m.applyToQueues(o, c, contents)
+	case sns.Command:
+		m.applyToTopics(o, c, contents)
 	case Pulse:
 		m.pulse(o)
+		m.pulseTopics(o)
 	case OpenSession:
 		o.Err = m.state.sessions.open(c, m.state.now)
 	case SetSetting:
 		o.Err = m.setSetting(o.Index, c)
+	case AddSigningKey:
+		o.Err = m.addSigningKey(c)
 	case Form:
 		o.Err = m.form(c)
 	default:
@@ -225,7 +235,7 @@ func (m *Machine) pin(messages []sqs.Received) []Fetch {
 	fetches := make([]Fetch, len(messages))
 	for i := range messages {
 		number := messages[i].Body
-		fetch, ok := m.bodies.Pin(number)
+		fetch, ok := m.resolve(number, messages[i].Copy)
 		if !ok {
 			fetch = func() ([]byte, error) { return nil, fmt.Errorf("fetch body %d: %w", number, ErrNoBody) }
 		}
@@ -295,6 +305,8 @@ func (m *Machine) form(c Form) error {
 }
 
 func (m *Machine) publish(s Settings) {
+	s.noteHosts(m.state.now)
+	m.permissions.decisions = nil // they depend on the region
 	m.state.settings = s.published()
 	m.published.Store(m.state.settings)
 }

@@ -5,6 +5,45 @@ import (
 	"iter"
 )
 
+// union yields the numbers of two series of ranges (first, count), each ascending
+// and apart, as one such series.
+func union(a, b iter.Seq2[uint64, uint64]) iter.Seq2[uint64, uint64] {
+	return func(yield func(first, count uint64) bool) {
+		next, stop := iter.Pull2(b)
+		defer stop()
+		first, count, more := next()
+		for f, n := range a {
+			for more && first < f {
+				end := min(first+count, f)
+				if !yield(first, end-first) {
+					return
+				}
+				if count -= end - first; count > 0 {
+					first = end
+					break
+				}
+				first, count, more = next()
+			}
+			for more && first < f+n { // what both have
+				skip := min(count, f+n-first)
+				if count -= skip; count > 0 {
+					first += skip
+					break
+				}
+				first, count, more = next()
+			}
+			if !yield(f, n) {
+				return
+			}
+		}
+		for ; more; first, count, more = next() {
+			if !yield(first, count) {
+				return
+			}
+		}
+	}
+}
+
 // Bodies keeps the contents of messages by their numbers. Its signatures have
 // builtin types only, so that an implementation need not know this package.
 // All methods but Pin, WriteLive and Pending are called by one goroutine, under

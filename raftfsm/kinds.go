@@ -4,12 +4,16 @@ import (
 	"errors"
 	"fmt"
 
+	"holdfast.internal/sns"
 	"holdfast.internal/sqs"
 )
 
-// Command is what an operation asks for: a sqs.Command, or one of this
-// package's own: Form, OpenSession, Pulse, SetSetting.
+// Command is what an operation asks for: a sqs.Command, a sns.Command, or one of
+// this package's own: Form, OpenSession, Pulse, SetSetting, AddSigningKey.
 type Command any
+
+// Result is what a command gives back: a sqs.Result or a sns.Result.
+type Result any
 
 type (
 	// Form is the first command of a cluster: it seeds the settings, handle
@@ -20,7 +24,8 @@ type (
 		Settings  Settings
 	}
 	// Pulse does a bounded amount of the work that is due by now: expired
-	// messages, reserved names (sqs.State.Pulse).
+	// messages, reserved names (sqs.State.Pulse), publishes to many subscriptions
+	// (sns.State.Pulse).
 	Pulse struct{}
 	// SetSetting changes one replicated setting (Settings.List has the names),
 	// or is refused with a *SettingError.
@@ -36,6 +41,7 @@ var commandKinds = [...]kind[Command]{
 	kindOf[Command](3, "DeleteMessageBatch", deleteMessageBatchFields),
 	kindOf[Command](4, "ChangeMessageVisibilityBatch", changeMessageVisibilityBatchFields),
 	kindOf[Command](5, "Pulse", pulseFields),
+	kindOf[Command](30, "PublishBatch", publishBatchFields),
 	kindOf[Command](6, "GetQueueUrl", getQueueURLFields),
 	kindOf[Command](7, "GetQueueAttributes", getQueueAttributesFields),
 	kindOf[Command](8, "SetQueueAttributes", setQueueAttributesFields),
@@ -54,25 +60,58 @@ var commandKinds = [...]kind[Command]{
 	kindOf[Command](21, "RedriveMessage", redriveMessageFields),
 	kindOf[Command](22, "OpenSession", openSessionFields),
 	kindOf[Command](23, "MarkMessageDamaged", markMessageDamagedFields),
+	kindOf[Command](31, "CreateTopic", createTopicFields),
+	kindOf[Command](32, "DeleteTopic", deleteTopicFields),
+	kindOf[Command](33, "ListTopics", listTopicsFields),
+	kindOf[Command](34, "GetTopicAttributes", getTopicAttributesFields),
+	kindOf[Command](35, "SetTopicAttributes", setTopicAttributesFields),
+	kindOf[Command](36, "ReplaceTopicPolicy", replaceTopicPolicyFields),
+	kindOf[Command](37, "TagResource", tagResourceFields),
+	kindOf[Command](38, "UntagResource", untagResourceFields),
+	kindOf[Command](39, "ListTagsForResource", listTagsForResourceFields),
+	kindOf[Command](40, "PutDataProtectionPolicy", putDataProtectionPolicyFields),
+	kindOf[Command](41, "GetDataProtectionPolicy", getDataProtectionPolicyFields),
+	kindOf[Command](42, "Subscribe", subscribeFields),
+	kindOf[Command](43, "ConfirmSubscription", confirmSubscriptionFields),
+	kindOf[Command](44, "Unsubscribe", unsubscribeFields),
+	kindOf[Command](45, "ListSubscriptions", listSubscriptionsFields),
+	kindOf[Command](46, "ListSubscriptionsByTopic", listSubscriptionsByTopicFields),
+	kindOf[Command](47, "GetSubscriptionAttributes", getSubscriptionAttributesFields),
+	kindOf[Command](48, "SetSubscriptionAttributes", setSubscriptionAttributesFields),
+	kindOf[Command](49, "SetSMSAttributes", setSMSAttributesFields),
+	kindOf[Command](50, "GetSMSAttributes", getSMSAttributesFields),
+	kindOf[Command](60, "AddSigningKey", addSigningKeyFields),
 	kindOf[Command](128, "Form", formFields),
 	kindOf[Command](129, "SetSetting", setSettingFields),
 }
 
 // resultKinds numbers the results, in digests and wherever a result is kept.
 // The same rules hold as for commands. Zero is "no result".
-var resultKinds = [...]kind[sqs.Result]{
-	kindOf[sqs.Result](1, "SendMessageBatchResult", sendMessageBatchResultFields),
-	kindOf[sqs.Result](2, "ReceiveMessageResult", receiveMessageResultFields),
-	kindOf[sqs.Result](3, "BatchResult", batchResultFields),
-	kindOf[sqs.Result](4, "Done", doneFields),
-	kindOf[sqs.Result](5, "GetQueueAttributesResult", getQueueAttributesResultFields),
-	kindOf[sqs.Result](6, "ListQueuesResult", listQueuesResultFields),
-	kindOf[sqs.Result](7, "ListDeadLetterSourceQueuesResult", listDeadLetterSourceQueuesResultFields),
-	kindOf[sqs.Result](8, "ListQueueTagsResult", listQueueTagsResultFields),
-	kindOf[sqs.Result](9, "CancelMessageMoveTaskResult", cancelMessageMoveTaskResultFields),
-	kindOf[sqs.Result](10, "ListMessageMoveTasksResult", listMessageMoveTasksResultFields),
-	kindOf[sqs.Result](11, "ReplacePolicyResult", replacePolicyResultFields),
-	kindOf[sqs.Result](12, "RedriveMessageResult", redriveMessageResultFields),
+var resultKinds = [...]kind[Result]{
+	kindOf[Result](1, "SendMessageBatchResult", sendMessageBatchResultFields),
+	kindOf[Result](2, "ReceiveMessageResult", receiveMessageResultFields),
+	kindOf[Result](3, "BatchResult", batchResultFields),
+	kindOf[Result](4, "Done", doneFields),
+	kindOf[Result](5, "GetQueueAttributesResult", getQueueAttributesResultFields),
+	kindOf[Result](6, "ListQueuesResult", listQueuesResultFields),
+	kindOf[Result](7, "ListDeadLetterSourceQueuesResult", listDeadLetterSourceQueuesResultFields),
+	kindOf[Result](8, "ListQueueTagsResult", listQueueTagsResultFields),
+	kindOf[Result](9, "CancelMessageMoveTaskResult", cancelMessageMoveTaskResultFields),
+	kindOf[Result](10, "ListMessageMoveTasksResult", listMessageMoveTasksResultFields),
+	kindOf[Result](11, "ReplacePolicyResult", replacePolicyResultFields),
+	kindOf[Result](12, "RedriveMessageResult", redriveMessageResultFields),
+	kindOf[Result](20, "PublishBatchResult", publishBatchResultFields),
+	kindOf[Result](21, "TopicDone", topicDoneFields),
+	kindOf[Result](22, "ListTopicsResult", listTopicsResultFields),
+	kindOf[Result](23, "GetTopicAttributesResult", getTopicAttributesResultFields),
+	kindOf[Result](24, "ReplaceTopicPolicyResult", replaceTopicPolicyResultFields),
+	kindOf[Result](25, "ListTagsForResourceResult", listTagsForResourceResultFields),
+	kindOf[Result](26, "GetDataProtectionPolicyResult", getDataProtectionPolicyResultFields),
+	kindOf[Result](27, "SubscribeResult", subscribeResultFields),
+	kindOf[Result](28, "ConfirmSubscriptionResult", confirmSubscriptionResultFields),
+	kindOf[Result](29, "ListSubscriptionsResult", listSubscriptionsResultFields),
+	kindOf[Result](30, "GetSubscriptionAttributesResult", getSubscriptionAttributesResultFields),
+	kindOf[Result](31, "GetSMSAttributesResult", getSMSAttributesResultFields),
 }
 
 // kind is a row of the tables: one type that implements I.
@@ -122,7 +161,8 @@ var (
 )
 
 // AppendCommand encodes a command. A SendMessageBatch needs one body for each
-// entry (sqs.AppendContent); other commands have none. It fails for what is
+// entry (sqs.AppendContent), and so does a PublishBatch (sns.AppendMessage); other
+// commands have none. It fails for what is
 // not a command and for lists that are longer than any valid request's.
 func AppendCommand(dst []byte, c Command, bodies [][]byte) ([]byte, error) {
 	k := findKind(commandKinds[:], c)
@@ -146,8 +186,11 @@ func AppendCommand(dst []byte, c Command, bodies [][]byte) ([]byte, error) {
 
 // bodiesOf is the number of bodies that travel beside c.
 func bodiesOf(c Command) int {
-	if send, ok := c.(sqs.SendMessageBatch); ok {
-		return len(send.Entries)
+	switch c := c.(type) {
+	case sqs.SendMessageBatch:
+		return len(c.Entries)
+	case sns.PublishBatch:
+		return len(c.Entries)
 	}
 	return 0
 }
@@ -178,7 +221,7 @@ func appendBodies(dst [][]byte, b []byte, names *interner) (Command, [][]byte, e
 }
 
 // CommandName is the name of a command as the log's readers print it: the AWS
-// action for those of sqs. It is empty for what is not a command.
+// action for those of sqs and sns. It is empty for what is not a command.
 func CommandName(c Command) string {
 	if k := findKind(commandKinds[:], c); k != nil {
 		return k.name

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"holdfast.internal/sns"
 	"holdfast.internal/sqs"
 )
 
@@ -21,11 +22,17 @@ import (
 func TestKindNumbers(t *testing.T) {
 	wantCommands := []string{
 		"1 SendMessageBatch", "2 ReceiveMessage", "3 DeleteMessageBatch", "4 ChangeMessageVisibilityBatch",
-		"5 Pulse", "6 GetQueueUrl", "7 GetQueueAttributes", "8 SetQueueAttributes", "9 CreateQueue",
+		"5 Pulse", "30 PublishBatch", "6 GetQueueUrl", "7 GetQueueAttributes", "8 SetQueueAttributes", "9 CreateQueue",
 		"10 DeleteQueue", "11 PurgeQueue", "12 ListQueues", "13 ListDeadLetterSourceQueues",
 		"14 ListQueueTags", "15 TagQueue", "16 UntagQueue",
 		"17 StartMessageMoveTask", "18 CancelMessageMoveTask", "19 ListMessageMoveTasks", "20 ReplacePolicy",
 		"21 RedriveMessage", "22 OpenSession", "23 MarkMessageDamaged",
+		"31 CreateTopic", "32 DeleteTopic", "33 ListTopics", "34 GetTopicAttributes", "35 SetTopicAttributes",
+		"36 ReplaceTopicPolicy", "37 TagResource", "38 UntagResource", "39 ListTagsForResource",
+		"40 PutDataProtectionPolicy", "41 GetDataProtectionPolicy", "42 Subscribe", "43 ConfirmSubscription",
+		"44 Unsubscribe", "45 ListSubscriptions", "46 ListSubscriptionsByTopic", "47 GetSubscriptionAttributes",
+		"48 SetSubscriptionAttributes", "49 SetSMSAttributes", "50 GetSMSAttributes",
+		"60 AddSigningKey",
 		"128 Form", "129 SetSetting",
 	}
 	wantResults := []string{
@@ -34,6 +41,10 @@ func TestKindNumbers(t *testing.T) {
 		"8 ListQueueTagsResult",
 		"9 CancelMessageMoveTaskResult", "10 ListMessageMoveTasksResult", "11 ReplacePolicyResult",
 		"12 RedriveMessageResult",
+		"20 PublishBatchResult", "21 TopicDone", "22 ListTopicsResult", "23 GetTopicAttributesResult",
+		"24 ReplaceTopicPolicyResult", "25 ListTagsForResourceResult", "26 GetDataProtectionPolicyResult",
+		"27 SubscribeResult", "28 ConfirmSubscriptionResult", "29 ListSubscriptionsResult",
+		"30 GetSubscriptionAttributesResult", "31 GetSMSAttributesResult",
 	}
 	if got := rows(commandKinds[:]); !slices.Equal(got, wantCommands) {
 		t.Errorf("commands: got %q, want %q", got, wantCommands)
@@ -51,24 +62,29 @@ func rows[I any](kinds []kind[I]) []string {
 	return list
 }
 
-// TestEveryCommandHasAKind finds the types of package sqs that have the marker
+// TestEveryCommandHasAKind finds the types of the cores that have the marker
 // method of a command or a result.
 func TestEveryCommandHasAKind(t *testing.T) {
-	marked := map[string][]string{}
-	for _, d := range declarations(t, "../sqs") {
-		f, ok := d.(*ast.FuncDecl)
-		if ok && f.Recv != nil && strings.HasPrefix(f.Name.Name, "sqs") {
-			receiver := f.Recv.List[0].Type.(*ast.Ident).Name
-			marked[f.Name.Name] = append(marked[f.Name.Name], receiver)
+	for _, core := range []string{"sqs", "sns"} {
+		marked := map[string][]string{}
+		for _, d := range declarations(t, "../"+core) {
+			f, ok := d.(*ast.FuncDecl)
+			if ok && f.Recv != nil && strings.HasPrefix(f.Name.Name, core) {
+				receiver := f.Recv.List[0].Type.(*ast.Ident).Name
+				marked[f.Name.Name] = append(marked[f.Name.Name], receiver)
+			}
 		}
-	}
-	for marker, names := range map[string][]string{"sqsCommand": nameList(commandKinds[:]), "sqsResult": nameList(resultKinds[:])} {
-		if len(marked[marker]) == 0 {
-			t.Errorf("no type has the method %s", marker)
-		}
-		for _, name := range marked[marker] {
-			if !slices.Contains(names, name) {
-				t.Errorf("sqs.%s has no kind", name)
+		for marker, names := range map[string][]string{"Command": nameList(commandKinds[:]), "Result": nameList(resultKinds[:])} {
+			if len(marked[core+marker]) == 0 {
+				t.Errorf("no type has the method %s", core+marker)
+			}
+			for _, name := range marked[core+marker] {
+				if core == "sns" && name == "Done" {
+					name = "TopicDone"
+				}
+				if !slices.Contains(names, name) {
+					t.Errorf("%s.%s has no kind", core, name)
+				}
 			}
 		}
 	}
@@ -108,17 +124,39 @@ func filledCommands() []Command {
 		filled[sqs.ListDeadLetterSourceQueues](), filled[sqs.PurgeQueue](), filled[sqs.SendMessageBatch](),
 		filled[sqs.ReceiveMessage](), filled[sqs.DeleteMessageBatch](), filled[sqs.ChangeMessageVisibilityBatch](),
 		filled[sqs.StartMessageMoveTask](), filled[sqs.CancelMessageMoveTask](), filled[sqs.ListMessageMoveTasks](),
-		filled[sqs.ReplacePolicy](), filled[sqs.RedriveMessage](), filled[sqs.MarkMessageDamaged](), filled[Form](), filled[OpenSession](), filled[Pulse](), filled[SetSetting](),
+		filled[sqs.ReplacePolicy](), filled[sqs.RedriveMessage](), filled[sqs.MarkMessageDamaged](),
+		filled[Form](), filled[OpenSession](), filled[Pulse](), filled[SetSetting](),
+		filledPublish(), filled[sns.CreateTopic](), filled[sns.DeleteTopic](), filled[sns.ListTopics](),
+		filled[sns.GetTopicAttributes](), filled[sns.SetTopicAttributes](), filled[sns.ReplaceTopicPolicy](),
+		filled[sns.TagResource](), filled[sns.UntagResource](), filled[sns.ListTagsForResource](),
+		filled[sns.PutDataProtectionPolicy](), filled[sns.GetDataProtectionPolicy](), filled[sns.Subscribe](),
+		filled[sns.ConfirmSubscription](), filled[sns.Unsubscribe](), filled[sns.ListSubscriptions](),
+		filled[sns.ListSubscriptionsByTopic](), filled[sns.GetSubscriptionAttributes](),
+		filled[sns.SetSubscriptionAttributes](), filled[sns.SetSMSAttributes](), filled[AddSigningKey](), filled[sns.GetSMSAttributes](),
 	}
 }
 
-func filledResults() []sqs.Result {
-	return []sqs.Result{
+// filledPublish is without contents, which travel beside it.
+func filledPublish() sns.PublishBatch {
+	c := filled[sns.PublishBatch]()
+	for i := range c.Entries {
+		c.Entries[i].Content = nil
+	}
+	return c
+}
+
+func filledResults() []Result {
+	return []Result{
 		filled[sqs.Done](), filled[sqs.ListQueuesResult](), filled[sqs.GetQueueAttributesResult](),
 		filled[sqs.ListQueueTagsResult](), filled[sqs.ListDeadLetterSourceQueuesResult](),
 		filled[sqs.SendMessageBatchResult](), filled[sqs.ReceiveMessageResult](), filled[sqs.BatchResult](),
 		filled[sqs.CancelMessageMoveTaskResult](), filled[sqs.ListMessageMoveTasksResult](), filled[sqs.ReplacePolicyResult](),
 		filled[sqs.RedriveMessageResult](),
+		filled[sns.PublishBatchResult](), filled[sns.Done](), filled[sns.ListTopicsResult](),
+		filled[sns.GetTopicAttributesResult](), filled[sns.ReplaceTopicPolicyResult](),
+		filled[sns.ListTagsForResourceResult](), filled[sns.GetDataProtectionPolicyResult](),
+		filled[sns.SubscribeResult](), filled[sns.ConfirmSubscriptionResult](), filled[sns.ListSubscriptionsResult](),
+		filled[sns.GetSubscriptionAttributesResult](), filled[sns.GetSMSAttributesResult](),
 	}
 }
 
@@ -216,7 +254,7 @@ func TestResultRoundTrip(t *testing.T) {
 	if len(results) != len(resultKinds) {
 		t.Errorf("%d results are tried, %d have a kind", len(results), len(resultKinds))
 	}
-	for _, want := range append(results, sqs.BatchResult{Errors: []*sqs.Error{nil, {Code: sqs.OverLimit}}}) {
+	for _, want := range append(results, Result(sqs.BatchResult{Errors: []*sqs.Error{nil, {Code: sqs.OverLimit}}})) {
 		k := findKind(resultKinds[:], want)
 		f := fields{}
 		k.write(&f, want)

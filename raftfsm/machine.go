@@ -6,6 +6,7 @@ import (
 
 	"github.com/hashicorp/raft"
 
+	"holdfast.internal/sns"
 	"holdfast.internal/sqs"
 )
 
@@ -18,25 +19,33 @@ type Machine struct {
 	bodies Bodies
 	notify func([]sqs.Event)
 
+	notifyTopics func([]sns.Event) // may be nil
+
 	published atomic.Pointer[Settings] // == state.settings
 	applied   atomic.Uint64            // == state.applied
 	panics    atomic.Uint64
 	lastPanic atomic.Pointer[PanicReport]
 	watcher   atomic.Pointer[func(Step)]
 
-	letPanic bool              // do not recover the panics of commands
-	planted  func(sqs.Command) // for tests of the recovery; called where a command is applied
+	letPanic     bool              // do not recover the panics of commands
+	planted      func(sqs.Command) // for tests of the recovery; called where a command is applied
+	plantedTopic func(sns.Command) // the same
+
+	signatures  signatures
+	permissions permissions // only while an entry is applied
 
 	mu    sync.RWMutex
 	state state
 
 	// Room that is used again with every entry. Only the goroutine of raft's
 	// calls touches it.
-	names    interner
-	entry    entryRoom
-	contents [][]byte
-	events   []sqs.Event
-	encoded  []byte // results, for the digest
+	names       interner
+	entry       entryRoom
+	contents    [][]byte
+	events      []sqs.Event
+	told        map[sqs.QueueKey]struct{} // queues that have an event of a publish
+	topicEvents []sns.Event
+	encoded     []byte // results, for the digest
 }
 
 // state is what a snapshot holds, bodies apart.
@@ -48,6 +57,7 @@ type state struct {
 	digest   runningDigest
 	sessions sessions
 	queues   *sqs.State
+	topics   *sns.State
 }
 
 // New returns a Machine without queues, and with DefaultSettings until Form
@@ -59,9 +69,14 @@ func New(bodies Bodies, notify func([]sqs.Event)) *Machine {
 		nextBody: 1,
 		settings: DefaultSettings().published(),
 		queues:   sqs.New(),
+		topics:   sns.New(),
 	})
 	return m
 }
+
+// NotifyTopics has f called, as notify of New is, after every batch that had
+// events of topics. It comes before the first entry.
+func (m *Machine) NotifyTopics(f func([]sns.Event)) { m.notifyTopics = f }
 
 // WithoutRecovery makes the panics of commands end the process, and returns m.
 // It is for tests, which want to see them, and comes before all other calls.
@@ -79,12 +94,15 @@ func (m *Machine) install(s state) {
 
 // View is the state as it is during a call of Machine.View.
 type View struct {
-	state  *state
-	bodies Bodies
+	state   *state
+	machine *Machine
 }
 
 // Queues may be used for its reading methods only.
 func (v View) Queues() *sqs.State { return v.state.queues }
+
+// Topics may be used for its reading methods only.
+func (v View) Topics() *sns.State { return v.state.topics }
 
 // Now is the cluster time of the newest entry.
 func (v View) Now() sqs.Time { return v.state.now }
@@ -92,9 +110,10 @@ func (v View) Now() sqs.Time { return v.state.now }
 // Settings are those that the next entry will find.
 func (v View) Settings() Settings { return *v.state.settings }
 
-// Body takes hold of the content of a message, to be read at any time; false if
+// Body takes hold of the content of a message, with the number and the copy that
+// Received or Peeked has, to be read at any time; false if
 // the node does not have it.
-func (v View) Body(number uint64) (Fetch, bool) { return v.bodies.Pin(number) }
+func (v View) Body(number uint64, c sqs.Copy) (Fetch, bool) { return v.machine.resolve(number, c) }
 
 // Sessions is the number of sessions that have not ended.
 func (v View) Sessions() int { return len(v.state.sessions.list) }
@@ -115,7 +134,7 @@ func (v View) Applied() uint64 { return v.state.applied }
 func (m *Machine) View(f func(v View)) {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
-	f(View{&m.state, m.bodies})
+	f(View{&m.state, m})
 }
 
 // Settings are the replicated settings as of now. It takes no lock.
@@ -138,7 +157,11 @@ func (m *Machine) NextBody() uint64 {
 func (m *Machine) NextPulse() (sqs.Time, bool) {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
-	return m.state.queues.NextPulse()
+	at, ever := m.state.queues.NextPulse()
+	if topic, due := m.state.topics.NextPulse(); due && (!ever || sqs.Time(topic) < at) {
+		return sqs.Time(topic), true
+	}
+	return at, ever
 }
 
 // Digests are the running digests at the last 16 multiples of 4,096 entries,

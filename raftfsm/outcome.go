@@ -4,12 +4,14 @@ import (
 	"errors"
 	"fmt"
 
+	"holdfast.internal/sns"
 	"holdfast.internal/sqs"
 )
 
 // The first byte of an encoded outcome that is not the number of a result.
 const (
 	outcomeNothing      = 0
+	outcomeTopicError   = 252
 	outcomeSessionError = 253
 	outcomeSettingError = 254
 	outcomeError        = 255
@@ -48,20 +50,24 @@ func outcomeFields(f *fields, o *Outcome) {
 		writeOutcomeError(f, o.Err)
 		return
 	}
-	r, ok := o.Result.(sqs.Result)
-	if !ok {
+	if o.Result == nil {
 		f.byte(outcomeNothing)
 		return
 	}
-	k := findKind(resultKinds[:], r)
+	k := findKind(resultKinds[:], o.Result)
 	f.byte(k.number)
-	k.write(f, r)
+	k.write(f, o.Result)
 }
 
 func writeOutcomeError(f *fields, err error) {
 	if e, ok := errors.AsType[*sqs.Error](err); ok {
 		f.byte(outcomeError)
 		errorFields(f, *e)
+		return
+	}
+	if e, ok := errors.AsType[*sns.Error](err); ok {
+		f.byte(outcomeTopicError)
+		topicErrorFields(f, *e)
 		return
 	}
 	if e, ok := errors.AsType[*SessionError](err); ok {
@@ -82,6 +88,9 @@ func readOutcome(f *fields, o *Outcome) {
 	case outcomeNothing:
 	case outcomeError:
 		e := errorFields(f, sqs.Error{})
+		o.Err = &e
+	case outcomeTopicError:
+		e := topicErrorFields(f, sns.Error{})
 		o.Err = &e
 	case outcomeSessionError:
 		e := sessionErrorFields(f, SessionError{})

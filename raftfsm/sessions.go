@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"holdfast.internal/sns"
 	"holdfast.internal/sqs"
 )
 
@@ -199,7 +200,9 @@ func (s *session) forget(r NumberRange) {
 func isRepeatable(c Command, o *Outcome) bool {
 	switch c.(type) {
 	case sqs.GetQueueUrl, sqs.GetQueueAttributes, sqs.ListQueues, sqs.ListQueueTags,
-		sqs.ListDeadLetterSourceQueues, sqs.ListMessageMoveTasks:
+		sqs.ListDeadLetterSourceQueues, sqs.ListMessageMoveTasks,
+		sns.ListTopics, sns.GetTopicAttributes, sns.ListTagsForResource, sns.GetDataProtectionPolicy, sns.ListSubscriptions,
+		sns.ListSubscriptionsByTopic, sns.GetSubscriptionAttributes, sns.GetSMSAttributes:
 		return true
 	case sqs.ReceiveMessage:
 		received, ok := o.Result.(sqs.ReceiveMessageResult)

@@ -24,16 +24,27 @@ type Settings struct {
 	Account   string // of requests that name none; 12 digits
 	Region    string // in ARNs; lower case letters, digits, hyphens
 	PublicURL string // that queue URLs begin with; empty: what the request came to
-	SNSHost   string // in the URLs of SNS messages; empty: as PublicURL
-	Rules     sqs.Rules
-	TestMode  bool // the rules that AWS has fixed may be changed
+	SNSURL    string // that URLs in SNS messages begin with while PublicURL is empty
+	// SNSCertURL is what the URLs of certificates in SNS messages begin with; empty:
+	// as the other URLs.
+	SNSCertURL string
+	Rules      sqs.Rules
+	TestMode   bool // the rules that AWS has fixed may be changed
 
 	// QueuePolicies says whether the access policies of queues are enforced.
 	QueuePolicies PolicyMode
 
+	FilterLimit int // filter policies per topic; 0: no limit
+
 	// HandleKeys sign receipt handles, oldest first. Old ones stay, for
 	// handles outlive a change of keys.
 	HandleKeys []HandleKey
+
+	// SigningKeys sign SNS messages, oldest first. There is none before the first
+	// topic (AddSigningKey).
+	SigningKeys []SigningKey
+	// SNSHosts is what the URLs in SNS messages began with, oldest first.
+	SNSHosts []SNSHosts
 
 	// Version is that of the state's behaviour, 1–StateVersion.
 	Version uint32
@@ -65,6 +76,7 @@ func DefaultSettings() Settings {
 	return Settings{
 		Account: "000000000000",
 		Region:  "us-east-1",
+		SNSURL:  "http://127.0.0.1:4566",
 		Rules: sqs.Rules{
 			InFlightLimit: 120_000,
 			PurgeWait:     60 * time.Second,
@@ -83,6 +95,9 @@ func (s Settings) withDefaults() Settings {
 	}
 	if s.Region == "" {
 		s.Region = d.Region
+	}
+	if s.SNSURL == "" {
+		s.SNSURL = d.SNSURL
 	}
 	if s.Rules.InFlightLimit == 0 {
 		s.Rules.InFlightLimit = d.Rules.InFlightLimit
@@ -220,12 +235,22 @@ var settingRows = []settingRow{
 	{
 		name: "public-url",
 		get:  func(s *Settings) string { return s.PublicURL },
-		set:  setPublicURL,
+		set:  func(s *Settings, v string) string { return setURL(&s.PublicURL, v) },
 	},
 	{
-		name: "sns-host",
-		get:  func(s *Settings) string { return s.SNSHost },
-		set:  setSNSHost,
+		name: "sns-url",
+		get:  func(s *Settings) string { return s.SNSURL },
+		set:  func(s *Settings, v string) string { return setURL(&s.SNSURL, v) },
+	},
+	{
+		name: "sns-cert-url",
+		get:  func(s *Settings) string { return s.SNSCertURL },
+		set:  func(s *Settings, v string) string { return setURL(&s.SNSCertURL, v) },
+	},
+	{
+		name: "sns-filter-limit",
+		get:  func(s *Settings) string { return strconv.Itoa(s.FilterLimit) },
+		set:  setFilterLimit,
 	},
 	{
 		name: "queue-policies",
@@ -275,7 +300,7 @@ func setRegion(s *Settings, v string) string {
 	return ""
 }
 
-func setPublicURL(s *Settings, v string) string {
+func setURL(url *string, v string) string {
 	v = strings.TrimRight(v, "/")
 	host, isHTTP := strings.CutPrefix(v, "http://")
 	if !isHTTP {
@@ -285,15 +310,16 @@ func setPublicURL(s *Settings, v string) string {
 	if v != "" && !ok {
 		return "a URL with http or https, a host, and neither query nor fragment is needed"
 	}
-	s.PublicURL = v
+	*url = v
 	return ""
 }
 
-func setSNSHost(s *Settings, v string) string {
-	if v != "" && (!isPrintable(v, 1, 260) || strings.ContainsAny(v, "/?#@\"<>\\")) {
-		return "a host, or a host and a port, is needed"
+func setFilterLimit(s *Settings, v string) string {
+	n, err := strconv.Atoi(v)
+	if err != nil || n < 0 || n > 1_000_000 {
+		return "it is a number from 0 to 1000000; 0 stands for no limit"
 	}
-	s.SNSHost = v
+	s.FilterLimit = n
 	return ""
 }
 
@@ -358,14 +384,18 @@ func settingsFields(f *fields, s Settings) Settings {
 	s.Account = f.str(s.Account)
 	s.Region = f.str(s.Region)
 	s.PublicURL = f.str(s.PublicURL)
-	s.SNSHost = f.str(s.SNSHost)
+	s.SNSURL = f.str(s.SNSURL)
+	s.SNSCertURL = f.str(s.SNSCertURL)
 	s.Rules.InFlightLimit = f.int(s.Rules.InFlightLimit)
 	s.Rules.PurgeWait = f.dur(s.Rules.PurgeWait)
 	s.Rules.DeleteWait = f.dur(s.Rules.DeleteWait)
 	s.Rules.DedupWindow = f.dur(s.Rules.DedupWindow)
 	s.TestMode = f.bool(s.TestMode)
 	s.QueuePolicies = PolicyMode(f.str(string(s.QueuePolicies)))
+	s.FilterLimit = f.int(s.FilterLimit)
 	s.HandleKeys = list(f, s.HandleKeys, maxHandleKeys, handleKeyFields)
+	s.SigningKeys = list(f, s.SigningKeys, maxSigningKeys, signingKeyFields)
+	s.SNSHosts = list(f, s.SNSHosts, maxSNSHosts, snsHostsFields)
 	s.Version = f.u32(s.Version)
 	return s
 }
@@ -391,14 +421,20 @@ func setSettingFields(f *fields, c SetSetting) SetSetting {
 	return c
 }
 
-// published is a copy of s whose keys have their MAC pools, ready to be read
-// by many.
+// published is a copy of s whose keys are ready to be used by many.
 func (s Settings) published() *Settings {
 	s.HandleKeys = slices.Clone(s.HandleKeys)
 	for i := range s.HandleKeys {
 		k := &s.HandleKeys[i]
 		if k.macs == nil {
 			k.macs = newMACPool(k.Key)
+		}
+	}
+	s.SigningKeys = slices.Clone(s.SigningKeys)
+	for i := range s.SigningKeys {
+		k := &s.SigningKeys[i]
+		if k.signer == nil {
+			k.signer, _ = k.parse() // it was checked when it came; without it nothing is signed
 		}
 	}
 	return &s

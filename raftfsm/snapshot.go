@@ -10,12 +10,13 @@ import (
 	"github.com/cespare/xxhash/v2"
 	"github.com/hashicorp/raft"
 
+	"holdfast.internal/sns"
 	"holdfast.internal/sqs"
 )
 
 // A snapshot:
 //
-//	magic 8 · section machine · section queues · full digest 8 · bodies, to the end
+//	magic 8 · section machine · section queues · section topics · full digest 8 · bodies, to the end
 //
 // A section is its size (8 bytes, big endian), its data, and the xxhash64 of
 // the data. The full digest is the xxhash64 over the data of all sections: it is
@@ -41,8 +42,9 @@ var (
 // snapshot is the state of one moment, on its way to a sink.
 type snapshot struct {
 	bodies Bodies
-	state  state // without queues
+	state  state // without queues and topics
 	queues *sqs.Frozen
+	topics *sns.Frozen
 }
 
 // Snapshot implements raft.FSM. It copies what Persist needs, and nothing
@@ -52,15 +54,15 @@ func (m *Machine) Snapshot() (raft.FSMSnapshot, error) { return m.freeze(), nil 
 func (m *Machine) freeze() *snapshot {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	s := m.copied()
+	s := m.copyState()
 	m.bodies.CloseChunk()
 	return s
 }
 
-// copied copies the state. The caller holds the lock.
-func (m *Machine) copied() *snapshot {
-	s := &snapshot{bodies: m.bodies, state: m.state, queues: m.state.queues.Freeze()}
-	s.state.queues = nil
+// copyState copies the state. The caller holds the lock.
+func (m *Machine) copyState() *snapshot {
+	s := &snapshot{bodies: m.bodies, state: m.state, queues: m.state.queues.Freeze(), topics: m.state.topics.Freeze()}
+	s.state.queues, s.state.topics = nil, nil
 	s.state.digest.kept = m.state.digest.list()
 	s.state.sessions = m.state.sessions.freeze()
 	return s
@@ -82,11 +84,11 @@ func (m *Machine) FullDigest() IndexedDigest {
 // ranges (first, count) in ascending order.
 func (m *Machine) LiveBodies() iter.Seq2[uint64, uint64] { return m.locked().live() }
 
-// locked is copied for one who does not hold the lock.
+// locked is copyState for one who does not hold the lock.
 func (m *Machine) locked() *snapshot {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.copied()
+	return m.copyState()
 }
 
 // section encodes the data of a section, part by part, in the same way each time.
@@ -96,11 +98,17 @@ type section func(write func(part []byte))
 func (s *snapshot) sections() []section {
 	f := fields{}
 	machineFields(&f, s.state)
-	return []section{func(write func(part []byte)) { write(f.data) }, s.queues.Encode}
+	return []section{
+		func(write func(part []byte)) { write(f.data) },
+		s.queues.Encode,
+		func(write func(part []byte)) { write(s.topics.AppendTo(nil)) },
+	}
 }
 
 // live yields the numbers of the bodies that the state refers to.
-func (s *snapshot) live() iter.Seq2[uint64, uint64] { return s.queues.Bodies() }
+func (s *snapshot) live() iter.Seq2[uint64, uint64] {
+	return union(s.queues.Bodies(), s.topics.Bodies())
+}
 
 // Persist implements raft.FSMSnapshot. It leaves Close and Cancel to raft, which
 // calls them after it.
@@ -176,6 +184,10 @@ func readState(r io.Reader) (state, error) {
 	if err != nil {
 		return state{}, fmt.Errorf("queues: %w", err)
 	}
+	topics, err := readSection(r, full)
+	if err != nil {
+		return state{}, fmt.Errorf("topics: %w", err)
+	}
 	sum, err := readUint64(r)
 	if err != nil {
 		return state{}, fmt.Errorf("digest: %w", err)
@@ -183,10 +195,10 @@ func readState(r io.Reader) (state, error) {
 	if sum != full.Sum64() {
 		return state{}, fmt.Errorf("digest: %w", errChecksum)
 	}
-	return decodeState(machine, queues)
+	return decodeState(machine, queues, topics)
 }
 
-func decodeState(machine, queues []byte) (state, error) {
+func decodeState(machine, queues, topics []byte) (state, error) {
 	f := fields{data: machine, reading: true}
 	s := machineFields(&f, state{settings: &Settings{}})
 	if err := f.end(); err != nil {
@@ -198,6 +210,9 @@ func decodeState(machine, queues []byte) (state, error) {
 	var err error
 	if s.queues, err = sqs.Thaw(queues); err != nil {
 		return state{}, fmt.Errorf("queues: %w", err)
+	}
+	if s.topics, err = sns.Thaw(topics); err != nil {
+		return state{}, fmt.Errorf("topics: %w", err)
 	}
 	s.settings = s.settings.published()
 	return s, nil
@@ -220,7 +235,7 @@ func (s *state) check() error {
 	return validateKeys(s.settings.HandleKeys)
 }
 
-// machineFields are those of the state that are not in the section queues.
+// machineFields are those of the state that are in no other section.
 func machineFields(f *fields, s state) state {
 	if format := f.byte(machineFormat); format != machineFormat {
 		f.fail(fmt.Errorf("%w %d", errFormat, format))

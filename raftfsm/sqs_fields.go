@@ -290,6 +290,11 @@ func receivedFields(f *fields, r sqs.Received) sqs.Received {
 	if f.bool(r.Redriven != sqs.MessageID{}) {
 		f.fixed(r.Redriven[:])
 	}
+	if f.bool(r.Copy != sqs.Copy{}) {
+		f.fixed(r.Copy.Receiver[:])
+		r.Copy.Shape = f.byte(r.Copy.Shape)
+		r.Copy.Generation = f.u32(r.Copy.Generation)
+	}
 	return r
 }
 

@@ -28,6 +28,7 @@ type Step struct {
 	// Sequence is the message's number in Queue, Body that of its content. Both
 	// are 0 for a queue, and Body is for a delete of what was gone already.
 	Sequence, Body uint64
+	Copy           sqs.Copy      // of the content, as in sqs.Received
 	MessageID      sqs.MessageID // of a send; else the content has it
 	Content        Fetch         // nil when there is no content to read
 	ReceiveCount   int           // of a receive: ApproximateReceiveCount
@@ -96,7 +97,7 @@ func (w *watch) message(queue sqs.QueueKey, sequence uint64) sqs.Peeked {
 func (w *watch) step(s Step) {
 	s.Index, s.At = w.index, w.state.now
 	if s.Body != 0 && s.Content == nil {
-		s.Content, _ = w.bodies.Pin(s.Body)
+		s.Content, _ = w.resolve(s.Body, s.Copy)
 	}
 	w.tell(s)
 }
@@ -111,14 +112,14 @@ func (w *watch) result(c Command, o *Outcome) {
 	case sqs.DeleteMessageBatch:
 		for i, err := range o.Result.(sqs.BatchResult).Errors {
 			if err == nil {
-				w.step(Step{Kind: StepDeleted, Queue: c.Queue, Sequence: c.Receipts[i].Sequence, Body: w.found[i].Body})
+				w.step(Step{Kind: StepDeleted, Queue: c.Queue, Sequence: c.Receipts[i].Sequence, Body: w.found[i].Body, Copy: w.found[i].Copy})
 			}
 		}
 	case sqs.ChangeMessageVisibilityBatch:
 		for i, err := range o.Result.(sqs.BatchResult).Errors {
 			if sequence := c.Entries[i].Receipt.Sequence; err == nil {
 				w.step(Step{
-					Kind: StepChanged, Queue: c.Queue, Sequence: sequence, Body: w.found[i].Body,
+					Kind: StepChanged, Queue: c.Queue, Sequence: sequence, Body: w.found[i].Body, Copy: w.found[i].Copy,
 					AvailableAt: w.message(c.Queue, sequence).AvailableAt,
 				})
 			}
@@ -159,7 +160,7 @@ func (w *watch) sent(c sqs.SendMessageBatch, r sqs.SendMessageBatchResult) {
 func (w *watch) received(c sqs.ReceiveMessage, o *Outcome) {
 	for i, r := range o.Result.(sqs.ReceiveMessageResult).Messages {
 		w.step(Step{
-			Kind: StepReceived, Queue: c.Queue, Sequence: r.Receipt.Sequence, Body: r.Body, Content: o.Bodies[i],
+			Kind: StepReceived, Queue: c.Queue, Sequence: r.Receipt.Sequence, Body: r.Body, Copy: r.Copy, Content: o.Bodies[i],
 			ReceiveCount: r.ReceiveCount, AvailableAt: w.message(c.Queue, r.Receipt.Sequence).AvailableAt,
 		})
 	}
@@ -173,7 +174,22 @@ func (m *Machine) moved(index uint64, e sqs.Event) {
 	}
 	w := &watch{Machine: m, tell: *f, index: index}
 	w.step(Step{
-		Kind: StepMoved, Queue: e.Queue, Sequence: e.Move.Sequence, Body: e.Move.Body, To: e.Move.To, ToSequence: e.Move.ToSequence,
+		Kind: StepMoved, Queue: e.Queue, Sequence: e.Move.Sequence, Body: e.Move.Body, Copy: e.Move.Copy,
+		To: e.Move.To, ToSequence: e.Move.ToSequence,
 		Redriven: w.message(e.Move.To, e.Move.ToSequence).Redriven,
+	})
+}
+
+// copied tells of a copy of a publish that has come into a queue.
+func (m *Machine) copied(index uint64, queue sqs.QueueKey, body uint64, c sqs.Copy) {
+	f := m.watcher.Load()
+	if f == nil {
+		return
+	}
+	w := &watch{Machine: m, tell: *f, index: index}
+	sequence := m.state.queues.LastSequence(queue)
+	w.step(Step{
+		Kind: StepSent, Queue: queue, Sequence: sequence, Body: body, Copy: c, MessageID: c.MessageID(body),
+		AvailableAt: w.message(queue, sequence).AvailableAt,
 	})
 }

@@ -221,7 +221,7 @@ func (t *tracer) step(s Step) {
 			return
 		}
 		t.queue = sqs.QueueKey{}
-	case s.Body != t.body || t.body == 0:
+	case s.Body != t.body || t.body == 0 || !t.isCopy(s.Copy, s.Body):
 		return
 	case s.Kind == StepMoved:
 		t.queue = s.To
@@ -253,7 +253,7 @@ func (t *tracer) lookUp() (sqs.QueueKey, sqs.Peeked, bool, error) {
 			page, _ = v.Queues().Peek(t.queue, v.Now(), sqs.AnyState, after, tracePage)
 		})
 		for _, m := range page.Messages {
-			if m.Body == t.body {
+			if m.Body == t.body && t.isCopy(m.Copy, m.Body) {
 				return t.queue, m, true, nil
 			}
 		}
@@ -275,7 +275,7 @@ func (t *tracer) search(view func(func(View)), maybe func(*sqs.Peeked) bool) (sq
 			var page sqs.PeekResult
 			view(func(v View) { page, _ = v.Queues().Peek(q.Queue, v.Now(), sqs.AnyState, after, tracePage) })
 			for i := range page.Messages {
-				if m := &page.Messages[i]; m.Redriven == t.trace.MessageID || maybe(m) && t.hasContent(m.Body) {
+				if m := &page.Messages[i]; m.Redriven == t.trace.MessageID || maybe(m) && t.hasContent(m) {
 					return q.Queue, *m, true, nil
 				}
 			}
@@ -285,10 +285,20 @@ func (t *tracer) search(view func(func(View)), maybe func(*sqs.Peeked) bool) (sq
 	return sqs.QueueKey{}, sqs.Peeked{}, false, nil
 }
 
-// hasContent reports whether a body is that of the message.
-func (t *tracer) hasContent(number uint64) bool {
+// isCopy reports whether, among the messages that share the content, the one with
+// that copy is the one that is traced. One that shares none is.
+func (t *tracer) isCopy(c sqs.Copy, body uint64) bool {
+	return c == sqs.Copy{} || c.MessageID(body) == t.trace.MessageID
+}
+
+// hasContent reports whether the content of a message is that of the one that is
+// traced.
+func (t *tracer) hasContent(m *sqs.Peeked) bool {
+	if m.Copy != (sqs.Copy{}) {
+		return t.isCopy(m.Copy, m.Body)
+	}
 	var fetch Fetch
-	t.sources.View(func(v View) { fetch, _ = v.Body(number) })
+	t.sources.View(func(v View) { fetch, _ = v.Body(m.Body, m.Copy) })
 	if fetch == nil {
 		return false
 	}

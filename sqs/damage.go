@@ -41,6 +41,7 @@ func (r remains) compare(s remains) int {
 		cmp.Compare(r.run.body, s.run.body),
 		cmp.Compare(r.window, s.window),
 		cmp.Compare(r.group, s.group),
+		r.origin.compare(s.origin),
 	)
 }
 
@@ -65,14 +66,15 @@ func (q *queue) salvage(now Time) (m messages) {
 			free = end
 			continue
 		}
-		group := m.groups.use(r.group)
-		kind := kindRank(r.window, group)
+		group, from := m.groups.use(r.group), m.origins.use(r.origin)
+		kind := kindRank(r.window, group, from)
 		if r.run.sentAt >= latest[kind] {
-			m.send(r.run, r.window, r.group)
+			m.send(r.run, r.window, r.group, r.origin)
 			latest[kind] = r.run.sentAt
 			free = end
 		}
 		m.groups.release(group)
+		m.origins.release(from)
 	}
 	return m
 }
@@ -91,7 +93,7 @@ func (m *messages) remains() (all []remains) {
 				lost := min(skipped, r.count)
 				r.sequence, r.body, r.count = r.sequence+uint64(lost), r.body+uint64(lost), r.count-lost
 				skipped = 0
-				all = append(all, remains{run: r, window: max(l.window, 0), group: m.groups.lookup(l.group)})
+				all = append(all, remains{run: r, window: max(l.window, 0), group: m.groups.lookup(l.group), origin: m.origins.lookup(l.origin)})
 			}
 		}
 	}

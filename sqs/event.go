@@ -11,6 +11,7 @@ type Event struct {
 type Move struct {
 	Sequence   uint64 // of the message in Event.Queue
 	Body       uint64
+	Copy       Copy // as in Received
 	To         QueueKey
 	ToSequence uint64 // of the message in To
 }

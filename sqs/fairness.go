@@ -55,7 +55,7 @@ type tenant struct {
 	rankedBy uint32 // inFlight, when the tenant was put into fairness.noisy
 	returned uint32 // records in fairness.returned
 	list     uint32 // the only list that is due, while lists is 1
-	lists    uint16 // lists that are due: one for each delay at most
+	lists    uint32 // lists that are due: one for each delay and origin at most
 	noisy    bool
 }
 

@@ -143,6 +143,7 @@ func (q *queue) received(r *record, at Time) Received {
 		SequenceNumber:   r.sequence,
 		DeadLetterSource: q.fifo.origins.name(r.origin).source,
 		Redriven:         q.fifo.origins.name(r.origin).messageID(r.body),
+		Copy:             q.fifo.origins.name(r.origin).copy,
 	}
 }
 

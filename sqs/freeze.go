@@ -32,7 +32,7 @@ type frozenQueue struct {
 	dedup    frozenDedup
 	attempts []*attempt // oldest first
 
-	ordered []*record // of pages, by sequence number; nil until they are needed
+	ordered []numbered // of pages, by sequence number; nil until they are needed
 }
 
 // Freeze returns the state as it is now. It copies little, and marks chunks of
@@ -57,29 +57,35 @@ func (q *queue) freeze(now Time) frozenQueue {
 	}
 	m := &q.messages
 	tenants, spent := m.freezeTenants(now)
+	origins := slices.Clone(m.origins.entries)
+	lists := m.freezeLists(origins)
 	return frozenQueue{
 		header:  q.header,
-		lists:   m.freezeLists(),
+		lists:   lists,
 		pages:   m.records.freeze(),
 		groups:  slices.Clone(m.groups.entries),
-		origins: slices.Clone(m.origins.entries),
+		origins: origins,
 		tasks:   q.freezeTasks(),
 		tenants: tenants,
 		spent:   spent,
 	}
 }
 
-// freezeLists copies the lists that have messages, without their chunks.
-func (m *messages) freezeLists() []list {
+// freezeLists copies the lists that have messages, without their chunks. It takes
+// the names of the others out of origins, a copy.
+func (m *messages) freezeLists(origins []nameEntry[origin]) []list {
 	lists := 0
 	for _, o := range m.listsByAge() {
 		lists += o.count
 	}
 	frozen := make([]list, 0, lists)
 	for l := range m.lists.all {
-		if !l.empty() {
+		switch {
+		case !l.empty():
 			l.frozen = true
 			frozen = append(frozen, *l)
+		case l.origin != 0:
+			origins[l.origin-1].uses--
 		}
 	}
 	return frozen
@@ -157,11 +163,11 @@ func (q *frozenQueue) appendTo(dst []byte, spill spill) []byte {
 	dst = q.appendTenants(dst, &groups)
 	lists := slices.Clone(q.lists)
 	slices.SortFunc(lists, func(a, b list) int {
-		return cmp.Or(cmp.Compare(groups.numbers[a.group], groups.numbers[b.group]), cmp.Compare(a.window, b.window))
+		return cmp.Or(cmp.Compare(groups.numbers[a.group], groups.numbers[b.group]), cmp.Compare(a.window, b.window), cmp.Compare(origins.numbers[a.origin], origins.numbers[b.origin]))
 	})
 	dst = binary.AppendUvarint(dst, uint64(len(lists)))
 	for i := range lists {
-		dst = lists[i].appendTo(dst, groups.numbers[lists[i].group], spill)
+		dst = lists[i].appendTo(dst, groups.numbers[lists[i].group], origins.numbers[lists[i].origin], spill)
 	}
 	return appendRecords(dst, records, groups.numbers, origins.numbers, spill)
 }
@@ -211,8 +217,9 @@ func (s *settings) appendTo(dst []byte) []byte {
 }
 
 // appendTo encodes the messages that are left in a list.
-func (l *list) appendTo(dst []byte, group uint32, spill spill) []byte {
+func (l *list) appendTo(dst []byte, group, origin uint32, spill spill) []byte {
 	dst = binary.AppendUvarint(dst, uint64(group))
+	dst = binary.AppendUvarint(dst, uint64(origin))
 	dst = appendTime(dst, l.window)
 	dst = binary.AppendUvarint(dst, l.passed-l.taken)
 	runs := -int(l.head)
@@ -232,9 +239,16 @@ func (l *list) appendTo(dst []byte, group uint32, spill spill) []byte {
 	return dst
 }
 
+// numbered is a record, and beside it what it is sorted by: to look into millions
+// of records for each comparison would take ten times as long.
+type numbered struct {
+	sequence uint64
+	*record
+}
+
 // sorted returns the records by sequence number. It does not rely on any order
 // that the queue keeps: those of a damaged queue may be wrong.
-func (q *frozenQueue) sorted() []*record {
+func (q *frozenQueue) sorted() []numbered {
 	if q.ordered != nil {
 		return q.ordered
 	}
@@ -242,20 +256,20 @@ func (q *frozenQueue) sorted() []*record {
 	for _, p := range q.pages {
 		n += len(p)
 	}
-	records := make([]*record, 0, n)
+	records := make([]numbered, 0, n)
 	for _, p := range q.pages {
 		for i := range p {
 			if p[i].sequence != 0 {
-				records = append(records, &p[i])
+				records = append(records, numbered{p[i].sequence, &p[i]})
 			}
 		}
 	}
-	slices.SortFunc(records, func(a, b *record) int { return cmp.Compare(a.sequence, b.sequence) })
+	slices.SortFunc(records, func(a, b numbered) int { return cmp.Compare(a.sequence, b.sequence) })
 	q.ordered = records
 	return records
 }
 
-func appendRecords(dst []byte, records []*record, groups, origins []uint32, spill spill) []byte {
+func appendRecords(dst []byte, records []numbered, groups, origins []uint32, spill spill) []byte {
 	dst = binary.AppendUvarint(dst, uint64(len(records)))
 	var last record
 	for _, r := range records {
@@ -269,7 +283,7 @@ func appendRecords(dst []byte, records []*record, groups, origins []uint32, spil
 		dst = binary.AppendUvarint(dst, uint64(r.carried))
 		dst = binary.AppendUvarint(dst, uint64(groups[r.group]))
 		dst = spill(binary.AppendUvarint(dst, uint64(origins[r.origin])))
-		last = *r
+		last = *r.record
 	}
 	return dst
 }

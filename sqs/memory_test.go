@@ -38,7 +38,7 @@ func TestMemory(t *testing.T) {
 			p.at.Now = p.at.Now.Add(time.Hour)
 			p.receive(messages*2, 0) // the steps of 1,000 each end the leases
 		}},
-		{"one of a group", 350, messages / 10, func(p *player) {
+		{"one of a group", 360, messages / 10, func(p *player) {
 			for i := range messages / 10 {
 				p.do(sqs.SendMessageBatch{Queue: key("q"), Entries: []sqs.SendEntry{{GroupID: fmt.Sprint(i)}}})
 			}

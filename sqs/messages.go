@@ -48,10 +48,12 @@ type messages struct {
 
 func (m *messages) byKind(id uint32) rank {
 	l := m.lists.at(id)
-	return kindRank(l.window, l.group)
+	return kindRank(l.window, l.group, l.origin)
 }
 
-func kindRank(window Time, group uint32) rank { return rank{at: window, sequence: uint64(group)} }
+func kindRank(window Time, group, origin uint32) rank {
+	return rank{class: uint64(origin), at: window, sequence: uint64(group)}
+}
 
 func (m *messages) byHead(id uint32) rank { return m.lists.at(id).headRank() }
 
@@ -76,13 +78,14 @@ func (m *messages) byLease(slot uint32) rank {
 
 // send adds messages that were never received. They become due a window after
 // their enqueue.
-func (m *messages) send(r run, window Time, group string) {
-	name := m.groups.use(group)
-	id, ok := m.kinds.find(kindRank(window, name), m.byKind)
-	if ok {
-		m.releaseGroup(name) // the list has a use of its own
+func (m *messages) send(r run, window Time, group string, from origin) {
+	name, source := m.groups.use(group), m.origins.use(from)
+	id, ok := m.kinds.find(kindRank(window, name, source), m.byKind)
+	if ok { // the list has uses of its own
+		m.releaseGroup(name)
+		m.origins.release(source)
 	} else {
-		id = m.addList(list{window: window, group: name})
+		id = m.addList(list{window: window, group: name, origin: source})
 	}
 	m.pushTo(id, r)
 	if name != 0 {
@@ -159,6 +162,7 @@ func (m *messages) dropList(id uint32) {
 	}
 	m.kinds.remove(id, m.byKind)
 	m.releaseGroup(l.group)
+	m.origins.release(l.origin)
 	m.lists.remove(id)
 	if m.kinds.count <= 1 && len(m.lists.pages) > 1 {
 		m.gatherLists()
@@ -185,9 +189,9 @@ func (m *messages) pick(id uint32) (slot uint32) {
 	l := m.lists.at(id)
 	r, body := l.pop()
 	m.file(id)
-	group := m.groups.retain(l.group)
+	group, from := m.groups.retain(l.group), m.origins.retain(l.origin)
 	m.dropList(id)
-	return m.enter(record{sequence: r.sequence, body: body, sentAt: r.at, group: group})
+	return m.enter(record{sequence: r.sequence, body: body, sentAt: r.at, group: group, origin: from})
 }
 
 // enter adds a record. Its names are in use already. The caller settles it.

@@ -197,7 +197,7 @@ func (q *modelQueue) deliver(now sqs.Time, timeout time.Duration, c sqs.ReceiveM
 		got := sqs.Received{
 			Receipt: sqs.Receipt{Incarnation: q.incarnation, Sequence: x.sequence, ReceiveNumber: uint32(x.received), ReceivedAt: now},
 			Body:    x.body, SentAt: x.sentAt, FirstReceivedAt: x.firstReceivedAt, ReceiveCount: x.carried + x.received, SequenceNumber: x.sequence,
-			Redriven: x.redriven(),
+			Redriven: x.redriven(), Copy: x.copied,
 		}
 		if x.moved {
 			got.DeadLetterSource = key(x.from)

@@ -211,7 +211,7 @@ func (q *modelQueue) redriveTo(now sqs.Time, target *modelQueue, x *modelMessage
 	target.sequence++
 	made := &modelMessage{
 		sequence: target.sequence, body: x.body, sentAt: now, arrivedAt: now, visibleAt: now, everReceived: true,
-		id: x.id, group: x.group, task: task, passage: 1,
+		id: x.id, group: x.group, task: task, passage: 1, copied: x.copied,
 	}
 	if x.task == task {
 		made.passage = x.passage + 1
@@ -226,7 +226,11 @@ func (x *modelMessage) redriven() (id sqs.MessageID) {
 		return id
 	}
 	seed := binary.BigEndian.AppendUint32(x.task[:], x.passage)
-	sum := sha256.Sum256(binary.BigEndian.AppendUint64(seed, x.body))
+	seed = binary.BigEndian.AppendUint64(seed, x.body)
+	if x.copied != (sqs.Copy{}) {
+		seed = binary.BigEndian.AppendUint32(append(seed, x.copied.Receiver[:]...), x.copied.Generation)
+	}
+	sum := sha256.Sum256(seed)
 	copy(id[:], sum[:])
 	id[6], id[8] = id[6]&15|8<<4, id[8]&63|2<<6
 	return id

@@ -42,6 +42,8 @@ type modelMessage struct {
 
 	task    sqs.TaskID // that has made it
 	passage uint32     // how often; 0: it was sent
+
+	copied sqs.Copy
 }
 
 // model keeps all queues by two loops and no cleverness.
@@ -116,7 +118,7 @@ func (m *model) census(q *modelQueue, now sqs.Time) sqs.QueueCensus {
 func (q *modelQueue) peeked(x *modelMessage, now sqs.Time) sqs.Peeked {
 	p := sqs.Peeked{
 		Sequence: x.sequence, Body: x.body, State: sqs.Visible, GroupID: x.group, SentAt: x.sentAt, ArrivedAt: x.arrivedAt,
-		FirstReceivedAt: x.firstReceivedAt, ReceiveCount: x.carried + x.received, Redriven: x.redriven(),
+		FirstReceivedAt: x.firstReceivedAt, ReceiveCount: x.carried + x.received, Redriven: x.redriven(), Copy: x.copied,
 	}
 	if at := q.availableAt(x); at > now {
 		p.State, p.AvailableAt = sqs.Delayed, at
@@ -325,7 +327,7 @@ func (m *model) receive(at sqs.Moment, q *modelQueue, c sqs.ReceiveMessage) (sqs
 		got := sqs.Received{
 			Receipt: sqs.Receipt{Incarnation: q.incarnation, Sequence: x.sequence, ReceiveNumber: uint32(x.received), ReceivedAt: at.Now},
 			Body:    x.body, SentAt: x.sentAt, FirstReceivedAt: x.firstReceivedAt, ReceiveCount: x.carried + x.received,
-			Redriven: x.redriven(),
+			Redriven: x.redriven(), Copy: x.copied,
 		}
 		if x.moved {
 			got.DeadLetterSource = key(x.from)
@@ -346,7 +348,7 @@ func (q *modelQueue) moveTo(now sqs.Time, target *modelQueue, x *modelMessage) {
 	moved := &modelMessage{
 		sequence: target.sequence, body: x.body, sentAt: x.sentAt, arrivedAt: now, visibleAt: now, id: x.id, group: x.group,
 		firstReceivedAt: x.firstReceivedAt, carried: x.carried + x.received, moved: true, from: q.name, everReceived: true,
-		task: x.task, passage: x.passage,
+		task: x.task, passage: x.passage, copied: x.copied,
 	}
 	if q.breakAttempts(x); q.fifo {
 		moved.sentAt = now

@@ -320,7 +320,7 @@ func (s *State) moveNext(now Time, q *queue, t *moveTask) (move *Move, reason Co
 // stands for one.
 func (s *State) redrive(now Time, q *queue, slot uint32, target *queue, task TaskID) *Move {
 	p := q.packNext(slot)
-	move := &Move{Sequence: p.sequence, Body: p.body, To: target.key}
+	move := &Move{Sequence: p.sequence, Body: p.body, Copy: p.origin.copy, To: target.key}
 	target.acceptRedriven(now, p, task)
 	move.ToSequence = target.lastSequence
 	s.expect(target, now)

@@ -21,6 +21,10 @@ func (o origin) appendTo(dst []byte) []byte {
 	if o.passage > 0 {
 		dst = append(dst, o.task[:]...)
 	}
+	dst = append(dst, o.copy.Shape)
+	if !o.copy.none() {
+		dst = o.copy.append(dst)
+	}
 	return dst
 }
 
@@ -57,6 +61,12 @@ func (d *decoder) origin() origin {
 	o := origin{source: d.key(), passage: uint32(d.number(math.MaxUint32))}
 	if o.passage > 0 {
 		d.fixed(o.task[:])
+	}
+	if o.copy.Shape = uint8(d.number(math.MaxInt8)); !o.copy.none() {
+		var generation [4]byte
+		d.fixed(o.copy.Receiver[:])
+		d.fixed(generation[:])
+		o.copy.Generation = binary.BigEndian.Uint32(generation[:])
 	}
 	if (o.passage > 0) != (o.task != TaskID{}) {
 		d.fail("task without a passage, or the other way round")

@@ -33,6 +33,7 @@ type Peeked struct {
 	ReceiveCount     int  // ApproximateReceiveCount
 	DeadLetterSource QueueKey
 	Redriven         MessageID // as in Received
+	Copy             Copy      // as in Received
 }
 
 // PeekResult is one page of messages, in the order in which they came into the
@@ -119,7 +120,7 @@ func (p *peek) records(o *order, records *records, groups *names[string], origin
 		found := Peeked{
 			Sequence: r.sequence, Body: r.body, State: Visible, GroupID: groups.name(r.group),
 			SentAt: r.sentAt, ArrivedAt: r.arrivedAt(), FirstReceivedAt: r.firstReceivedAt,
-			ReceiveCount: int(r.carried) + int(r.received), DeadLetterSource: from.source, Redriven: from.messageID(r.body),
+			ReceiveCount: int(r.carried) + int(r.received), DeadLetterSource: from.source, Redriven: from.messageID(r.body), Copy: from.copy,
 		}
 		switch {
 		case r.visibleAt > p.now:
@@ -141,19 +142,20 @@ func (p *peek) lists(m *messages) {
 			if m.byHead(id).sequence > p.bound {
 				break // lists are in the order of their heads
 			}
-			p.list(m.lists.at(id), m.groups.name(m.lists.at(id).group))
+			l := m.lists.at(id)
+			p.list(l, m.groups.name(l.group), m.origins.name(l.origin).copy)
 		}
 	}
 }
 
-func (p *peek) list(l *list, group string) {
+func (p *peek) list(l *list, group string, copied Copy) {
 	from := p.cutoff
 	if p.state == Delayed {
 		from = max(from, p.now-l.window)
 	}
 	c := l.behind(from, p.after)
 	for r, ok := c.next(); ok && r.sequence <= p.bound; r, ok = c.next() {
-		found := Peeked{State: Visible, GroupID: group, SentAt: r.sentAt, ArrivedAt: r.sentAt}
+		found := Peeked{State: Visible, GroupID: group, SentAt: r.sentAt, ArrivedAt: r.sentAt, Copy: copied}
 		if due := r.sentAt + l.window; due > p.now {
 			found.State, found.AvailableAt = Delayed, due
 		}

@@ -131,6 +131,7 @@ func (q *queue) deliver(now Time, taken []uint32, c ReceiveMessage) []Received {
 			ReceiveCount:     int(r.carried) + int(r.received),
 			DeadLetterSource: m.origins.name(r.origin).source,
 			Redriven:         m.origins.name(r.origin).messageID(r.body),
+			Copy:             m.origins.name(r.origin).copy,
 		}
 		m.unhold(slot)
 		m.settle(slot, now, visibleAt)
@@ -154,7 +155,8 @@ func (s *State) deliverDead(now Time, q, target *queue, moved []parcel, events [
 		sequence := target.accept(now, p, q.key)
 		s.expect(target, p.sentAt)
 		events = append(events, Event{
-			Kind: MessageMoved, Queue: q.key, Move: &Move{Sequence: p.sequence, Body: p.body, To: target.key, ToSequence: sequence},
+			Kind: MessageMoved, Queue: q.key,
+			Move: &Move{Sequence: p.sequence, Body: p.body, Copy: p.origin.copy, To: target.key, ToSequence: sequence},
 		})
 	}
 	return events

@@ -37,7 +37,9 @@ func (q *queue) look(now Time, sequence, body uint64) (slot uint32, o origin, er
 	m := &q.messages
 	slot, ok := m.record(sequence)
 	if !ok {
-		slot, err = m.reach(now, q.cutoff(now), sequence, body)
+		if slot, err = m.reach(now, q.cutoff(now), sequence, body); err == nil {
+			o = m.origins.name(m.records.at(slot).origin)
+		}
 		return slot, o, err
 	}
 	switch r := m.records.at(slot); {

@@ -59,6 +59,9 @@ type (
 		// Redriven is the message's id since a move task has made a new message
 		// of it; zero when the id is that of the content.
 		Redriven MessageID
+		// Copy is what the content is to be shown as; zero when it is the message's
+		// own.
+		Copy Copy
 	}
 	// BatchResult has one outcome for each entry of a DeleteMessageBatch or
 	// ChangeMessageVisibilityBatch, in their order; nil is success.

@@ -19,7 +19,7 @@ type run struct {
 	count    uint32
 }
 
-// list holds the never-received messages of one group that have one delay, in
+// list holds the never-received messages of one group and origin that have one delay, in
 // the order of their sequence numbers. As cluster time never goes back, their
 // enqueue times, due times and expiry times only grow, so its head decides.
 //
@@ -29,7 +29,8 @@ type run struct {
 type list struct {
 	window  Time   // from the enqueue of a message until it is due, padded
 	group   uint32 // name id of the MessageGroupId
-	head    uint32 // index of the first run in the first chunk
+	origin  uint32 // name id of what the messages are copies of; 0: nothing
+	head    uint16 // index of the first run in the first chunk
 	skipped uint32 // messages of that run that are gone
 	frozen  bool   // a Frozen refers to the chunks
 
@@ -187,7 +188,7 @@ func (l *list) dropTo(p listPlace) {
 		l.drop(p.chunk)
 	}
 	if !l.empty() {
-		l.head, l.skipped = uint32(p.run), 0
+		l.head, l.skipped = uint16(p.run), 0
 	}
 	if l.passed < l.taken {
 		l.passed, l.next = l.taken, p.rank

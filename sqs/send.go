@@ -23,25 +23,34 @@ func (s *State) sendMessageBatch(at Moment, c SendMessageBatch) (Result, []Event
 	if body == at.NextBody {
 		return sent, nil, nil
 	}
+	s.expectSent(at, q)
+	return sent, []Event{{Kind: MessagesAvailable, Queue: q.key}}, nil
+}
+
+// expectSent notes when what was just sent is to be dropped.
+func (s *State) expectSent(at Moment, q *queue) {
 	s.expect(q, at.Now)
 	if q.fifo != nil && at.Rules.DedupWindow > 0 {
 		s.due(q, at.Now.WindowEnd(at.Rules.DedupWindow))
 	}
-	return sent, []Event{{Kind: MessagesAvailable, Queue: q.key}}, nil
 }
 
 // send adds a message. A delay is counted from now, and is not changed by what
 // DelaySeconds becomes later.
 func (q *queue) send(at Moment, e *SendEntry, body uint64) SendResult {
 	if q.fifo != nil {
-		return q.sendFIFO(at, e, body)
+		return q.sendFIFO(at, e, body, origin{})
 	}
+	q.sendStandard(at, e, body, origin{})
+	return SendResult{Body: body, MessageID: e.MessageID}
+}
+
+func (q *queue) sendStandard(at Moment, e *SendEntry, body uint64, from origin) {
 	q.lastSequence++
 	q.counters.Sent++
 	q.counters.SentBytes += uint64(e.Size)
 	window := Time(0).WindowEnd(timeout(e.Delay, q.settings.delay))
-	q.messages.send(run{sequence: q.lastSequence, body: body, sentAt: at.Now, count: 1}, window, e.GroupID)
-	return SendResult{Body: body, MessageID: e.MessageID}
+	q.messages.send(run{sequence: q.lastSequence, body: body, sentAt: at.Now, count: 1}, window, e.GroupID, from)
 }
 
 // checkFIFO checks what fails a send to a FIFO queue as a whole (AWS recordings
@@ -67,7 +76,7 @@ func (q *queue) checkFIFO(c *SendMessageBatch) *Error {
 // within the window: then that one is the result. The window is counted from the
 // send that was accepted, and goes on after the message is deleted (AWS recordings
 // test_deduplication_interval, test_fifo_deduplication_arrives_once_after_delete).
-func (q *queue) sendFIFO(at Moment, e *SendEntry, body uint64) SendResult {
+func (q *queue) sendFIFO(at Moment, e *SendEntry, body uint64, from origin) SendResult {
 	f, window := q.fifo, at.Rules.DedupWindow
 	f.dedup.forget(at.Now, window, forgottenBySend)
 	key := newDedupKey(e, q.settings.scopedByGroup)
@@ -81,6 +90,6 @@ func (q *queue) sendFIFO(at Moment, e *SendEntry, body uint64) SendResult {
 	if window > 0 {
 		f.dedup.add(key, original{at: at.Now, id: e.MessageID, sequence: q.lastSequence})
 	}
-	f.add(record{sequence: q.lastSequence, body: body, sentAt: at.Now}, e.GroupID)
+	f.add(record{sequence: q.lastSequence, body: body, sentAt: at.Now, origin: f.origins.use(from)}, e.GroupID)
 	return SendResult{Body: body, MessageID: e.MessageID, SequenceNumber: q.lastSequence}
 }

@@ -193,17 +193,18 @@ func (d *decoder) messages(m *messages, now Time, lastSequence uint64) {
 	var last rank // group and window
 	for n := d.count(); n > 0 && d.err == nil; n-- {
 		group := d.number(uint64(len(names.groups) - 1))
+		from := d.number(uint64(len(names.origins) - 1))
 		l := d.list(now, lastSequence)
 		if d.err != nil {
 			return
 		}
-		r := rank{at: Time(group), sequence: uint64(l.window)}
+		r := rank{class: group, at: l.window, sequence: from}
 		if m.kinds.count > 0 && last.compare(r) >= 0 {
 			d.fail("lists are not in order")
 			return
 		}
 		last = r
-		l.group = m.groups.use(names.groups[group])
+		l.group, l.origin = m.groups.use(names.groups[group]), m.origins.use(names.origins[from])
 		m.file(m.addList(l))
 	}
 	d.records(names, now, lastSequence, func(r record, group string, from origin) {

@@ -110,6 +110,7 @@ func (b *broker) start(ctx context.Context, f *serveFlags) error {
 	if err != nil {
 		return err
 	}
+	config.Seed.SNSURL = b.apiURL()
 	if b.node, err = cluster.Start(ctx, config); err != nil {
 		return &exitError{cluster.ExitCode(err), fmt.Errorf("start node: %w", err)}
 	}

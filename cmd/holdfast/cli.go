@@ -24,6 +24,7 @@ type grammar struct {
 	Settings settingsCommand `cmd:"" help:"Read or change the settings that all nodes of a cluster share."`
 	Status   statusCommand   `cmd:"" help:"Show how a node is, or several side by side."`
 	Queue    queueCommand    `cmd:"" help:"Look into queues, empty them, redrive dead letters."`
+	Topic    topicCommand    `cmd:"" help:"List topics and their subscriptions."`
 	Cert     certCommand     `cmd:"" help:"Make the certificates by which nodes know each other."`
 	WAL      walCommand      `cmd:"" name:"wal" help:"Check or print what a data folder holds."`
 	Bench    benchCommand    `cmd:"" help:"Measure how fast a node is."`

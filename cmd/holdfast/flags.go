@@ -44,12 +44,15 @@ type serveFlags struct {
 	LogLevel       string        `enum:"debug,info,warn,error" default:"info" placeholder:"LEVEL" help:"debug, info, warn or error (${default})."`
 	MetricsQueues  int           `default:"1000" placeholder:"N" help:"Queues with metrics of their own; the rest is summed up (${default})."`
 
-	Region        string        `group:"settings" default:"us-east-1" placeholder:"NAME" help:"Region in ARNs (${default})."`
-	Account       string        `group:"settings" default:"000000000000" placeholder:"ID" help:"Account of whoever does not name one (${default})."`
-	PublicURL     string        `group:"settings" name:"public-url" placeholder:"URL" help:"Start of every queue URL, whatever host a request was sent to."`
-	PurgeWait     time.Duration `group:"settings" default:"60s" placeholder:"D" help:"Time between two purges of a queue (${default})."`
-	DeleteWait    time.Duration `group:"settings" default:"0s" placeholder:"D" help:"Time before the name of a deleted queue is free; AWS: 60s (${default})."`
-	InflightLimit int           `group:"settings" default:"120000" placeholder:"N" help:"Messages in flight per queue (${default})."`
+	Region         string        `group:"settings" default:"us-east-1" placeholder:"NAME" help:"Region in ARNs (${default})."`
+	Account        string        `group:"settings" default:"000000000000" placeholder:"ID" help:"Account of whoever does not name one (${default})."`
+	PublicURL      string        `group:"settings" name:"public-url" placeholder:"URL" help:"Start of every queue URL, whatever host a request was sent to."`
+	QueuePolicies  string        `group:"settings" enum:"open,enforce" default:"open" placeholder:"open|enforce" help:"Whether a queue without a policy takes what topics send (${default}); enforce: as AWS, it does not."`
+	SNSCertURL     string        `group:"settings" name:"sns-cert-url" placeholder:"URL" help:"Start of the URL of the certificate in signed SNS messages (that of other URLs)."`
+	SNSFilterLimit int           `group:"settings" name:"sns-filter-limit" default:"0" placeholder:"N" help:"Filter policies per topic; 0: no limit; AWS: 200 (${default})."`
+	PurgeWait      time.Duration `group:"settings" default:"60s" placeholder:"D" help:"Time between two purges of a queue (${default})."`
+	DeleteWait     time.Duration `group:"settings" default:"0s" placeholder:"D" help:"Time before the name of a deleted queue is free; AWS: 60s (${default})."`
+	InflightLimit  int           `group:"settings" default:"120000" placeholder:"N" help:"Messages in flight per queue (${default})."`
 
 	TestMode            bool          `group:"test" help:"Allow the flags that only tests need."`
 	TestDedupWindow     time.Duration `group:"test" default:"5m" placeholder:"D" help:"Seeds how long deduplication ids are known; AWS: 5m."`
@@ -100,6 +103,9 @@ func (f *serveFlags) seed() (raftfsm.Settings, error) {
 		{Name: "account", Value: f.Account},
 		{Name: "region", Value: f.Region},
 		{Name: "public-url", Value: f.PublicURL},
+		{Name: "queue-policies", Value: f.QueuePolicies},
+		{Name: "sns-cert-url", Value: f.SNSCertURL},
+		{Name: "sns-filter-limit", Value: strconv.Itoa(f.SNSFilterLimit)},
 		{Name: "purge-wait", Value: f.PurgeWait.String()},
 		{Name: "delete-wait", Value: f.DeleteWait.String()},
 		{Name: "inflight-limit", Value: strconv.Itoa(f.InflightLimit)},

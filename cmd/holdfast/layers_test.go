@@ -41,7 +41,7 @@ var layers = map[string]room{
 	},
 	"jepsen": {external: []string{"github.com/anishathalye/porcupine", "github.com/aws", "github.com/valyala", "golang.org/x/sys"}},
 	"cmd/holdfast": {
-		rooms:    []string{"httpapi", "cluster", "raftfsm", "sqs", "wal", "jepsen"},
+		rooms:    []string{"httpapi", "cluster", "raftfsm", "sqs", "sns", "wal", "jepsen"},
 		external: []string{"github.com/alecthomas/kong", "github.com/mattn/go-isatty", raftModule, "go.yaml.in/yaml"},
 	},
 }

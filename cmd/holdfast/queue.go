@@ -39,15 +39,23 @@ type oneQueue struct {
 
 // url is where the admin port has the queue.
 func (c *oneQueue) url(out *console) (string, error) {
-	account := c.Account
-	if account == "" {
-		var settings map[string]string
-		if err := callAdmin(out.ctx, http.MethodGet, adminURL(c.Admin)+"/settings", nil, queueTimeout, &settings); err != nil {
-			return "", err
-		}
-		account = settings["account"]
+	account, err := accountOr(out, c.Admin, c.Account)
+	if err != nil {
+		return "", err
 	}
 	return adminURL(c.Admin) + "/queues/" + url.PathEscape(account) + "/" + url.PathEscape(c.Name), nil
+}
+
+// accountOr is the account that was given, or else the cluster's own.
+func accountOr(out *console, admin, account string) (string, error) {
+	if account != "" {
+		return account, nil
+	}
+	var settings map[string]string
+	if err := callAdmin(out.ctx, http.MethodGet, adminURL(admin)+"/settings", nil, queueTimeout, &settings); err != nil {
+		return "", err
+	}
+	return settings["account"], nil
 }
 
 // call does one request about the queue.

@@ -12,6 +12,7 @@ import (
 	"github.com/hashicorp/raft"
 
 	"holdfast.internal/raftfsm"
+	"holdfast.internal/sns"
 	"holdfast.internal/sqs"
 	"holdfast.internal/wal"
 )
@@ -32,6 +33,7 @@ type dumpLine struct {
 	Kind    string `json:"kind"`
 	Account string `json:"account,omitempty"`
 	Queue   string `json:"queue,omitempty"`
+	Topic   string `json:"topic,omitempty"`
 	Result  string `json:"result,omitempty"`
 }
 
@@ -188,9 +190,12 @@ func linesOf(entry *raft.Log) ([]dumpLine, error) {
 		if err != nil {
 			return nil, err
 		}
-		line.Kind, line.Account, line.Queue = raftfsm.CommandName(command), "", ""
-		if c, ok := command.(sqs.Command); ok {
+		line.Kind, line.Account, line.Queue, line.Topic = raftfsm.CommandName(command), "", "", ""
+		switch c := command.(type) {
+		case sqs.Command:
 			line.Account, line.Queue = c.Target().Account, c.Target().Name
+		case sns.Command:
+			line.Account, line.Topic = c.Target().Account, c.Target().Name
 		}
 		lines = append(lines, line)
 	}

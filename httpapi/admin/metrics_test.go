@@ -12,6 +12,7 @@ import (
 
 	"holdfast.internal/cluster"
 	"holdfast.internal/httpapi/admin"
+	"holdfast.internal/sns"
 	"holdfast.internal/sqs"
 )
 
@@ -31,6 +32,10 @@ func TestMetrics(t *testing.T) {
 	}, {
 		Queue: sqs.QueueKey{Account: "000000000000", Name: "\"odd\\\n"}, // no queue has such a name; no scrape may break
 	}}
+	node.topics = []sns.TopicCensus{{Topic: sns.TopicKey{Account: "000000000000", Name: "t"}, Confirmed: 20, Pending: 21, Waiting: 22, Counters: sns.Counters{
+		Published: 1, PublishBytes: 2, Deduplicated: 3, Delivered: 4, Failed: 5, Redriven: 6, RedriveFailed: 7, Filtered: 8, FilteredByAttributes: 9,
+		FilteredByBody: 10, FilteredNoAttributes: 11, FilteredInvalidAttributes: 12, FilteredInvalidBody: 13, Deleted: 14, Subscribed: 15, Texts: 16,
+	}}}
 	metrics := admin.NewMetrics()
 	metrics.ObserveRequest("SendMessage", 200, 3*time.Millisecond)
 	handler := admin.New(admin.Config{Node: node, Metrics: metrics, Logger: slog.New(slog.DiscardHandler), MetricsQueues: 10})

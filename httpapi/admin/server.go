@@ -11,6 +11,7 @@ import (
 
 	"holdfast.internal/cluster"
 	"holdfast.internal/raftfsm"
+	"holdfast.internal/sns"
 	"holdfast.internal/sqs"
 )
 
@@ -23,6 +24,9 @@ type Node interface {
 	Metrics() cluster.Metrics
 	Queues() []sqs.QueueCensus
 	Queue(key sqs.QueueKey) (sqs.QueueDescription, bool)
+	Topics() []sns.TopicCensus
+	Topic(key sns.TopicKey, after sns.SubscriptionPlace, limit int) (sns.TopicCensus, sns.ListSubscriptionsResult, bool)
+	RotateSigningKey(ctx context.Context) (certificate string, err error)
 	Peek(ctx context.Context, queue sqs.QueueKey, state sqs.MessageState, after uint64, limit int) (cluster.PeekPage, error)
 	Tail(queue sqs.QueueKey) (*cluster.Tail, error)
 	Trace(ctx context.Context, id sqs.MessageID) (raftfsm.Trace, error)
@@ -39,7 +43,8 @@ type Config struct {
 	Node    Node
 	Metrics *Metrics // the API port observes with it already
 	Logger  *slog.Logger
-	// MetricsQueues is how many queues have series of their own in /metrics.
+	// MetricsQueues is how many queues, and how many topics, have series of their own
+	// in /metrics.
 	MetricsQueues int
 }
 
@@ -50,7 +55,8 @@ type server struct {
 // New makes the handler of the admin port.
 func New(config Config) http.Handler {
 	s := &server{config}
-	config.Metrics.registry.MustRegister(&collector{config.Node}, &queueCollector{config.Node, config.MetricsQueues})
+	config.Metrics.registry.MustRegister(&collector{config.Node}, &queueCollector{config.Node, config.MetricsQueues},
+		&topicCollector{config.Node, config.MetricsQueues})
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /status", s.getStatus)
 	mux.HandleFunc("GET /digest", s.getDigest)
@@ -64,6 +70,9 @@ func New(config Config) http.Handler {
 	mux.HandleFunc("DELETE /queues/{account}/{name}/redrive", s.deleteRedrive)
 	mux.HandleFunc("GET /queues/{account}/{name}/tail", s.getTail)
 	mux.HandleFunc("GET /messages/{id}/trace", s.getTrace)
+	mux.HandleFunc("GET /topics", s.getTopics)
+	mux.HandleFunc("GET /topics/{account}/{name}/subscriptions", s.getSubscriptions)
+	mux.HandleFunc("POST /signing-keys", s.postSigningKey)
 	mux.HandleFunc("GET /settings", s.getSettings)
 	mux.HandleFunc("PUT /settings/{name}", s.putSetting)
 	mux.Handle("GET /metrics", config.Metrics.handler())

@@ -18,6 +18,7 @@ import (
 	"holdfast.internal/cluster"
 	"holdfast.internal/httpapi/admin"
 	"holdfast.internal/raftfsm"
+	"holdfast.internal/sns"
 	"holdfast.internal/sqs"
 )
 
@@ -26,6 +27,8 @@ type fakeNode struct {
 	status    cluster.Status
 	metrics   cluster.Metrics
 	queues    []sqs.QueueCensus
+	topics    []sns.TopicCensus
+	listed    []sns.ListedSubscription // of the first topic
 	settings  raftfsm.Settings
 	described sqs.QueueDescription // of its queue
 	page      cluster.PeekPage
@@ -45,6 +48,30 @@ func (n *fakeNode) Now() sqs.Time              { return 1_000_000 }
 
 func (n *fakeNode) FullDigest() raftfsm.IndexedDigest {
 	return raftfsm.IndexedDigest{Index: 10, Sum: 0xabc}
+}
+
+func (n *fakeNode) Topics() []sns.TopicCensus { return n.topics }
+
+// Topic pages as a State does.
+func (n *fakeNode) Topic(key sns.TopicKey, after sns.SubscriptionPlace, limit int) (sns.TopicCensus, sns.ListSubscriptionsResult, bool) {
+	if len(n.topics) == 0 || key != n.topics[0].Topic {
+		return sns.TopicCensus{}, sns.ListSubscriptionsResult{}, false
+	}
+	var r sns.ListSubscriptionsResult
+	for _, s := range n.listed {
+		switch {
+		case s.Endpoint <= after.Endpoint:
+		case len(r.Subscriptions) == limit:
+			r.More = true
+		default:
+			r.Subscriptions = append(r.Subscriptions, s)
+		}
+	}
+	return n.topics[0], r, true
+}
+
+func (n *fakeNode) RotateSigningKey(context.Context) (string, error) {
+	return "SimpleNotificationService-1.pem", n.condition
 }
 
 func (n *fakeNode) Queue(key sqs.QueueKey) (sqs.QueueDescription, bool) {

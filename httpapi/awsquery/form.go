@@ -196,7 +196,7 @@ func (n *node) member(name string) *node {
 	return nil
 }
 
-// indexed is an element of a flattened list.
+// indexed is an element of a list.
 type indexed struct {
 	index uint64
 	node  *node
@@ -207,10 +207,17 @@ type indexed struct {
 // numbers, A=x and A.Name=x stand for A.1 (the latter is in the examples of the
 // SQS developer guide), and A= for a list of none. It reports false if there is
 // no such list, and fails at what is neither: A.0=x, or both ways at once.
-func (n *node) elements(name string) ([]*node, bool) {
+// If inner is not empty the elements are A.inner.1 and so on; those of a flattened
+// list are taken, too.
+func (n *node) elements(name, inner string) ([]*node, bool) {
 	list := n.member(name)
 	if list == nil {
 		return nil, false
+	}
+	if inner != "" {
+		if in := list.member(inner); in != nil {
+			list = in
+		}
 	}
 	var found []indexed
 	named := len(list.text) > 0

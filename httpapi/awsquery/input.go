@@ -77,7 +77,7 @@ func (n *node) Blob(name string) ([]byte, bool) {
 
 // Texts implements wire.Input.
 func (n *node) Texts(l wire.List) ([]string, bool) {
-	elements, ok := n.elements(l.Query)
+	elements, ok := n.elements(l.Query, l.Member)
 	var texts []string
 	for _, e := range elements {
 		if !e.hasText {
@@ -91,7 +91,7 @@ func (n *node) Texts(l wire.List) ([]string, bool) {
 
 // Structs implements wire.Input.
 func (n *node) Structs(l wire.List) ([]wire.Input, bool) {
-	elements, ok := n.elements(l.Query)
+	elements, ok := n.elements(l.Query, l.Member)
 	var inputs []wire.Input
 	for _, e := range elements {
 		inputs = append(inputs, e)
@@ -102,7 +102,7 @@ func (n *node) Structs(l wire.List) ([]wire.Input, bool) {
 // TextMap implements wire.Input. Of a repeated key the first value counts, as
 // with parameters.
 func (n *node) TextMap(m wire.Map) ([]wire.Pair, bool) {
-	elements, ok := n.elements(m.Query)
+	elements, ok := n.elements(m.Query, m.Entry)
 	var pairs []wire.Pair
 	for _, e := range elements {
 		key, _ := e.Text(m.Key)
@@ -125,7 +125,7 @@ func hasKey(pairs []wire.Pair, key string) bool {
 
 // StructMap implements wire.Input.
 func (n *node) StructMap(m wire.Map) ([]wire.Entry, bool) {
-	elements, ok := n.elements(m.Query)
+	elements, ok := n.elements(m.Query, m.Entry)
 	var entries []wire.Entry
 	for _, e := range elements {
 		key, _ := e.Text(m.Key)

@@ -58,6 +58,7 @@ type Fault struct {
 	Message   string
 	Sender    bool // the client's fault
 	RequestID string
+	Detail    bool // there is an element for details, as in SQS
 }
 
 // AppendFault appends an error document. namespace is that of the service.
@@ -69,7 +70,11 @@ func AppendFault(buf []byte, namespace string, f Fault) []byte {
 	buf = append(append(append(buf, header...), `<ErrorResponse xmlns="`...), namespace...)
 	buf = append(append(append(buf, `"><Error><Type>`...), party...), `</Type><Code>`...)
 	buf = append(AppendText(buf, f.Code), `</Code><Message>`...)
-	buf = append(AppendText(buf, f.Message), `</Message><Detail/></Error><RequestId>`...)
+	buf = append(AppendText(buf, f.Message), `</Message>`...)
+	if f.Detail {
+		buf = append(buf, `<Detail/>`...)
+	}
+	buf = append(buf, `</Error><RequestId>`...)
 	return append(append(buf, f.RequestID...), `</RequestId></ErrorResponse>`...)
 }
 
@@ -130,44 +135,67 @@ func (w *Writer) UUID(name string, id [16]byte) {
 	w.close(name)
 }
 
-// OpenList implements wire.Output: lists are flattened, so there is nothing
-// around the elements.
-func (w *Writer) OpenList(wire.List) {}
+// element is the name of one element of a list; around it, unless the list is
+// flattened, is its own name.
+func element(name, inner string) string {
+	if inner != "" {
+		return inner
+	}
+	return name
+}
+
+// openAround opens a list or map; there is nothing around flattened elements.
+func (w *Writer) openAround(name, inner string) {
+	if inner != "" {
+		w.open(name)
+	}
+}
+
+func (w *Writer) closeAround(name, inner string) {
+	if inner != "" {
+		w.close(name)
+	}
+}
+
+// OpenList implements wire.Output.
+func (w *Writer) OpenList(l wire.List) { w.openAround(l.Query, l.Member) }
 
 // Item implements wire.Output.
-func (w *Writer) Item(l wire.List, text string) { w.Text(l.Query, text) }
+func (w *Writer) Item(l wire.List, text string) { w.Text(element(l.Query, l.Member), text) }
 
 // OpenStruct implements wire.Output.
-func (w *Writer) OpenStruct(l wire.List) { w.open(l.Query) }
+func (w *Writer) OpenStruct(l wire.List) { w.open(element(l.Query, l.Member)) }
 
 // CloseStruct implements wire.Output.
-func (w *Writer) CloseStruct(l wire.List) { w.close(l.Query) }
+func (w *Writer) CloseStruct(l wire.List) { w.close(element(l.Query, l.Member)) }
 
 // CloseList implements wire.Output.
-func (w *Writer) CloseList(wire.List) {}
+func (w *Writer) CloseList(l wire.List) { w.closeAround(l.Query, l.Member) }
 
 // OpenMap implements wire.Output.
-func (w *Writer) OpenMap(wire.Map) {}
+func (w *Writer) OpenMap(m wire.Map) { w.openAround(m.Query, m.Entry) }
 
 // Pair implements wire.Output.
 func (w *Writer) Pair(m wire.Map, key, value string) {
-	w.open(m.Query)
+	name := element(m.Query, m.Entry)
+	w.open(name)
 	w.Text(m.Key, key)
 	w.Text(m.Value, value)
-	w.close(m.Query)
+	w.close(name)
 }
 
 // PairInt implements wire.Output.
 func (w *Writer) PairInt(m wire.Map, key string, value int64) {
-	w.open(m.Query)
+	name := element(m.Query, m.Entry)
+	w.open(name)
 	w.Text(m.Key, key)
 	w.Int(m.Value, value)
-	w.close(m.Query)
+	w.close(name)
 }
 
 // OpenEntry implements wire.Output.
 func (w *Writer) OpenEntry(m wire.Map, key string) {
-	w.open(m.Query)
+	w.open(element(m.Query, m.Entry))
 	w.Text(m.Key, key)
 	w.open(m.Value)
 }
@@ -175,11 +203,11 @@ func (w *Writer) OpenEntry(m wire.Map, key string) {
 // CloseEntry implements wire.Output.
 func (w *Writer) CloseEntry(m wire.Map) {
 	w.close(m.Value)
-	w.close(m.Query)
+	w.close(element(m.Query, m.Entry))
 }
 
 // CloseMap implements wire.Output.
-func (w *Writer) CloseMap(wire.Map) {}
+func (w *Writer) CloseMap(m wire.Map) { w.closeAround(m.Query, m.Entry) }
 
 // AppendText appends s as the content of an XML element. A carriage return is
 // escaped, since a parser would make a line feed of it and the MD5 of the body

@@ -3,19 +3,22 @@
 //
 // The two protocols name scalars alike. A list or a map has a name of its own
 // in each: JSON has one member for all of it, Query repeats a flattened element
-// (SQS API reference, request and response parameters).
+// in SQS, and has one member with elements in it in SNS (API references, request
+// and response parameters).
 package wire
 
 // List names a member that is a list.
 type List struct {
-	JSON  string // the member
-	Query string // one element
+	JSON   string // the member
+	Query  string // one element or, with Member, the member
+	Member string // one element in the member; empty if the list is flattened
 }
 
 // Map names a member that maps texts to something.
 type Map struct {
 	JSON  string // the member
-	Query string // one element
+	Query string // one element or, with Entry, the member
+	Entry string // one element in the member; empty if the map is flattened
 	Key   string // within the element
 	Value string // within the element
 }
@@ -61,8 +64,8 @@ type Input interface {
 	Err() error
 }
 
-// Output writes one response. Open and Close must pair; a list or map without
-// anything in it must not be opened, since AWS leaves such members out.
+// Output writes one response. Open and Close must pair; a flattened list or map
+// without anything in it must not be opened, since AWS leaves such members out.
 type Output interface {
 	Text(name, value string)
 	Bytes(name string, text []byte)

@@ -21,6 +21,7 @@ const (
 	callDeleteBatch
 	callPurgeQueue
 	callExpire
+	callPublish
 	calls // their number
 )
 
@@ -29,6 +30,7 @@ var actions = [calls]string{
 	"CreateQueue", "DeleteQueue", "SendMessage", "SendMessageBatch",
 	"ReceiveMessage", "ReceiveMessage", "DeleteMessage", "DeleteMessageBatch",
 	"PurgeQueue", "SetQueueAttributes",
+	"Publish",
 }
 
 const (
@@ -156,8 +158,9 @@ func (r *request) setGroups(first, count int) {
 type shape struct {
 	protocol string
 	queueURL string
-	body     int // bytes of a message
-	batch    int // messages of a batch
+	topic    string // ARN, of a publish
+	body     int    // bytes of a message
+	batch    int    // messages of a batch
 	fifo     bool
 	wait     int // seconds of a receive
 	hide     int // seconds for which a receive hides; 0: as the queue says
@@ -169,6 +172,9 @@ const expireAfter = "60"
 // fill writes the body of a send or receive into r.
 func (s shape) fill(r *request, c call) []byte {
 	r.reset()
+	if c == callPublish {
+		return r.text("Action=Publish" + snsVersion + "&TopicArn=" + s.topic + "&Message=").message(s.body).finish()
+	}
 	if s.protocol == JSON {
 		s.fillJSON(r, c)
 	} else {

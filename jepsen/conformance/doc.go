@@ -1,5 +1,5 @@
-// Package conformance plays the SQS conformance cases against a running
-// broker, in both protocols, and compares the answers with those of AWS. It is
+// Package conformance plays the SQS and SNS conformance cases against a running
+// broker, those of SQS in both protocols, and compares the answers with those of AWS. It is
 // a black box: it speaks HTTP and imports no room of the product.
 //
 // A case is a script that calls actions with the members of the AWS model; one

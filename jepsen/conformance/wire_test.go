@@ -57,6 +57,7 @@ type answer struct {
 	detail  bool // Query: there is an empty Detail element
 
 	requestID string // of the XML body
+	result    bool   // SNS: there is an element for the output
 }
 
 // render makes the request for an action.
@@ -207,6 +208,8 @@ func (w wire) parse(status int, header http.Header, body []byte) (answer, error)
 	switch {
 	case w == jsonWire:
 		err = a.parseJSON()
+	case w == snsWire:
+		err = a.parseSNS()
 	case status == http.StatusNotFound && bytes.Contains(body, []byte("<UnknownOperationException")):
 	default:
 		err = a.parseXML()

@@ -1,0 +1,175 @@
+package httpapi
+
+import (
+	"encoding/base64"
+	"strings"
+
+	"holdfast.internal/httpapi/wire"
+	"holdfast.internal/sns"
+)
+
+var (
+	topicAttributes = wire.Map{Query: "Attributes", Entry: "entry", Key: "key", Value: "value"}
+	topicList       = wire.List{Query: "Topics", Member: "member"}
+)
+
+func createTopic(r *request) error {
+	name, _ := r.in.Text("Name")
+	pairs, _ := r.in.TextMap(topicAttributes)
+	protection, _ := r.in.Text("DataProtectionPolicy")
+	tags, err := r.readTags()
+	if err != nil {
+		return err
+	}
+	if !r.caller.signed {
+		return errUnsigned
+	}
+	c := sns.CreateTopic{Topic: sns.TopicKey{Account: r.caller.account, Name: name}, Tags: tags}
+	if err := sns.ValidateTopicName(name, wantsFIFOTopic(pairs)); err != nil {
+		return err
+	}
+	attributes, _, refusal := sns.CanonicalTopicAttributes(asAttributes(pairs))
+	if refusal != nil {
+		return refusal
+	}
+	c.Attributes = attributes
+	if c.DataProtectionPolicy, refusal = sns.CanonicalDataProtectionPolicy(protection); refusal != nil {
+		return refusal
+	}
+	if _, err := r.tell(c); err != nil {
+		return err
+	}
+	r.out.Text("TopicArn", sns.TopicARN(r.settings.Region, c.Topic))
+	return nil
+}
+
+// wantsFIFOTopic reports whether the attributes of a CreateTopic ask for a FIFO
+// topic.
+func wantsFIFOTopic(pairs []wire.Pair) bool {
+	for _, p := range pairs {
+		if p.Key == string(sns.FifoTopic) {
+			return strings.EqualFold(p.Value, "true")
+		}
+	}
+	return false
+}
+
+func asAttributes(pairs []wire.Pair) []sns.Attribute {
+	var attributes []sns.Attribute
+	for _, p := range pairs {
+		attributes = append(attributes, sns.Attribute{Name: sns.AttributeName(p.Key), Value: p.Value})
+	}
+	return attributes
+}
+
+func deleteTopic(r *request) error {
+	topic, err := r.topicParameter("TopicArn")
+	if err != nil {
+		return err
+	}
+	_, err = r.tell(sns.DeleteTopic{Topic: topic})
+	return err
+}
+
+func listTopics(r *request) error {
+	after, err := r.readToken(topicsScope)
+	if err != nil {
+		return err
+	}
+	if !r.caller.signed {
+		return errUnsigned
+	}
+	listed, err := inquire[sns.ListTopicsResult](r, sns.ListTopics{Account: r.caller.account, After: after, Limit: sns.MaxPage})
+	if err != nil {
+		return err
+	}
+	r.out.OpenList(topicList)
+	for _, name := range listed.Names {
+		r.out.OpenStruct(topicList)
+		r.out.Text("TopicArn", sns.TopicARN(r.settings.Region, sns.TopicKey{Account: r.caller.account, Name: name}))
+		r.out.CloseStruct(topicList)
+	}
+	r.out.CloseList(topicList)
+	if listed.More {
+		r.out.Text("NextToken", pageMark(topicsScope, listed.Names[len(listed.Names)-1]))
+	}
+	return nil
+}
+
+// The lists that a NextToken may be of.
+const (
+	topicsScope        = "topics"
+	subscriptionsScope = "subscriptions"
+)
+
+// readToken reads what a list goes on behind; empty for the start. Some clients
+// send an empty token for the first page.
+func (r *request) readToken(scope string) (string, error) {
+	token, _ := r.in.Text("NextToken")
+	if err := r.in.Err(); err != nil {
+		return "", malformed(err)
+	}
+	if token == "" {
+		return "", nil
+	}
+	if text, err := base64.StdEncoding.DecodeString(token); err == nil {
+		if last, ok := strings.CutPrefix(string(text), tokenHead(scope)); ok {
+			return last, nil
+		}
+	}
+	return "", sns.Invalid("NextToken")
+}
+
+// pageMark makes the token for the page behind last.
+func pageMark(scope, last string) string {
+	return base64.StdEncoding.EncodeToString([]byte(tokenHead(scope) + last))
+}
+
+func getTopicAttributes(r *request) error {
+	topic, err := r.topicParameter("TopicArn")
+	if err != nil {
+		return err
+	}
+	found, err := inquire[sns.GetTopicAttributesResult](r, sns.GetTopicAttributes{Topic: topic})
+	if err != nil {
+		return err
+	}
+	r.writeSNSAttributes(sns.TopicAttributes(r.settings.Region, topic, found))
+	return nil
+}
+
+func (r *request) writeSNSAttributes(attributes []sns.Attribute) {
+	r.out.OpenMap(topicAttributes)
+	for _, a := range attributes {
+		r.out.Pair(topicAttributes, string(a.Name), a.Value)
+	}
+	r.out.CloseMap(topicAttributes)
+}
+
+func setTopicAttributes(r *request) error {
+	topic, err := r.topicParameter("TopicArn")
+	if err != nil {
+		return err
+	}
+	a, err := r.readAttribute()
+	if err != nil {
+		return err
+	}
+	canonical, refusal := sns.CanonicalTopicAttribute(topic, a)
+	if refusal != nil {
+		return r.refuseTo(topic, refusal)
+	}
+	_, err = r.tell(sns.SetTopicAttributes{Topic: topic, Attribute: canonical})
+	return err
+}
+
+// readAttribute reads the attribute that a Set action is about. One without a
+// value is reset, as one with an empty value.
+func (r *request) readAttribute() (sns.Attribute, error) {
+	name, _ := r.in.Text("AttributeName")
+	value, _ := r.in.Text("AttributeValue")
+	if err := r.in.Err(); err != nil {
+		return sns.Attribute{}, malformed(err)
+	}
+	return sns.Attribute{Name: sns.AttributeName(name), Value: value}, nil
+}

@@ -1,0 +1,5 @@
+//go:build !race
+
+package sns_test
+
+const raceEnabled = false

@@ -1,0 +1,88 @@
+package sns
+
+func (s *State) publishBatch(at *Moment, c PublishBatch) (Result, *Error) {
+	t, err := s.sound(c.Topic)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.checkPublish(t, &c); err != nil {
+		return nil, err
+	}
+	r := PublishBatchResult{Entries: make([]PublishResult, len(c.Entries))}
+	left := s.steps
+	for i := range c.Entries {
+		r.Entries[i] = s.publish(at, t, &c.Entries[i], &left)
+	}
+	if t.dedup.count > 0 {
+		s.due(t, at.Now.WindowEnd(at.Rules.DedupWindow))
+	}
+	return r, nil
+}
+
+// checkPublish checks what fails a publish as a whole, in the order of AWS (spec
+// §1.5, §2.12, §2.13).
+func (s *State) checkPublish(t *topic, c *PublishBatch) *Error {
+	size := 0
+	for i := range c.Entries {
+		size += c.Entries[i].Size
+	}
+	switch {
+	case size > int(t.settings.maxSize) && c.Single:
+		return Invalid("Message too long")
+	case size > int(t.settings.maxSize):
+		return &Error{Code: BatchRequestTooLong, Message: "The length of all the messages put together is more than the limit."}
+	}
+	for i := range c.Entries {
+		if err := t.checkIDs(&c.Entries[i]); err != nil {
+			return err
+		}
+	}
+	if len(t.fanOuts)+len(c.Entries) > maxUnfinished || s.waiting+size > maxUnfinishedBytes {
+		return throttled()
+	}
+	return nil
+}
+
+// checkIDs checks the ids of a message against the type of the topic (AWS
+// recording test_validations_for_fifo).
+func (t *topic) checkIDs(e *PublishEntry) *Error {
+	fifo := IsFIFO(t.key.Name)
+	switch {
+	case fifo && e.GroupID == "":
+		return Invalid("The MessageGroupId parameter is required for FIFO topics")
+	case fifo && e.DeduplicationID == "" && !t.settings.contentBased:
+		return Invalid("The topic should either have ContentBasedDeduplication enabled or MessageDeduplicationId provided explicitly")
+	case !fifo && e.DeduplicationID != "":
+		return Invalid("MessageDeduplicationId Reason: The request includes MessageDeduplicationId parameter that is not valid for this topic type")
+	}
+	return nil
+}
+
+// publish accepts one message, unless one was published with the same
+// deduplication id within the window: then that one is the result (AWS recording
+// test_publish_to_fifo_topic_deduplication_on_topic_level).
+func (s *State) publish(at *Moment, t *topic, e *PublishEntry, left *int) PublishResult {
+	stored := Stored{At: at.Now, SignatureVersion: t.settings.version}
+	if IsFIFO(t.key.Name) {
+		key, window := newDedupKey(e, t.settings.byGroup), at.Rules.DedupWindow
+		t.dedup.forget(at.Now, window, forgottenByPublish)
+		if known, ok := t.dedup.find(key, at.Now, window); ok {
+			t.counters.Deduplicated++
+			return PublishResult{MessageID: known.id, SequenceNumber: known.sequence}
+		}
+		t.lastSequence++
+		stored.SequenceNumber, stored.SignatureVersion = t.lastSequence, 0
+		if window > 0 {
+			t.dedup.add(original{key: key, id: e.MessageID, at: at.Now, sequence: t.lastSequence})
+		}
+	}
+	t.counters.Published++
+	t.counters.PublishBytes += uint64(e.Size)
+	f := &fanOut{record: appendStored(nil, &stored, e.Content), size: e.Size, last: t.lastNumber}
+	r := PublishResult{MessageID: e.MessageID, SequenceNumber: stored.SequenceNumber}
+	if len(t.fanOuts) > 0 || !s.fan(at, t, f, left) {
+		s.postpone(at, t, f)
+	}
+	r.Body, r.Copies = f.body, f.copies
+	return r
+}

@@ -1,0 +1,292 @@
+package sns
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// topicRule says which values an attribute of topics may have.
+type topicRule struct {
+	name AttributeName
+	once bool // it is given with CreateTopic and never changes
+	fifo bool // only FIFO topics have it
+	// canonical returns the text that is stored, or the reason why there is none.
+	canonical func(value string) (text, reason string)
+}
+
+// topicRules are the attributes that can be set, by name.
+var topicRules = []topicRule{
+	{name: ArchivePolicy, fifo: true, canonical: noArchive},
+	{name: ContentBasedDeduplication, fifo: true, canonical: booleanOf(ContentBasedDeduplication)},
+	{name: DeliveryPolicy, canonical: canonicalTopicDeliveryPolicy},
+	{name: DisplayName, canonical: canonicalDisplayName},
+	{name: FifoThroughputScope, fifo: true, canonical: oneOf(FifoThroughputScope, "Topic", "MessageGroup")},
+	{name: FifoTopic, once: true, canonical: booleanOf(FifoTopic)},
+	{name: KmsMasterKeyID, canonical: anyText},
+	{name: MaximumMessageSize, canonical: canonicalMaximumSize},
+	{name: Policy, canonical: canonicalPolicy},
+	{name: SignatureVersion, canonical: oneOf(SignatureVersion, "1", "2")},
+	{name: TracingConfig, canonical: oneOf(TracingConfig, "PassThrough", "Active")},
+}
+
+// feedbackProtocols and feedbackKinds make up the names of the attributes for
+// delivery status logging.
+var (
+	feedbackProtocols = []string{"Application", "Firehose", "HTTP", "Lambda", "SQS"}
+	feedbackKinds     = []string{"SuccessFeedbackRoleArn", "SuccessFeedbackSampleRate", "FailureFeedbackRoleArn"}
+)
+
+func topicRuleOf(name AttributeName) (topicRule, bool) {
+	for i := range topicRules {
+		if topicRules[i].name == name {
+			return topicRules[i], true
+		}
+	}
+	for _, p := range feedbackProtocols {
+		kind, ok := strings.CutPrefix(string(name), p)
+		if !ok || !slices.Contains(feedbackKinds, kind) {
+			continue
+		}
+		if kind == "SuccessFeedbackSampleRate" {
+			return topicRule{name: name, canonical: sampleRateOf(name)}, true
+		}
+		return topicRule{name: name, canonical: anyText}, true
+	}
+	return topicRule{}, false
+}
+
+// CanonicalTopicAttributes checks the attributes of a CreateTopic and sorts them.
+// It returns values in the form in which they are stored, and whether the topic is
+// to be a FIFO one.
+func CanonicalTopicAttributes(given []Attribute) (list []Attribute, fifo bool, err *Error) {
+	fifo = slices.ContainsFunc(given, func(a Attribute) bool { return a.Name == FifoTopic && strings.EqualFold(a.Value, "true") })
+	list = slices.Clone(given)
+	SortAttributes(list)
+	for i := range list {
+		rule, ok := topicRuleOf(list[i].Name)
+		if !ok || rule.fifo && !fifo {
+			return nil, fifo, creating.refuse(string(list[i].Name))
+		}
+		text, reason := rule.text(list[i].Value)
+		if reason != "" {
+			return nil, fifo, creating.refuse(reason)
+		}
+		list[i].Value = text
+	}
+	return list, fifo, nil
+}
+
+// CanonicalTopicAttribute does the same for SetTopicAttributes.
+func CanonicalTopicAttribute(topic TopicKey, a Attribute) (Attribute, *Error) {
+	rule, ok := topicRuleOf(a.Name)
+	if !ok || rule.once || rule.fifo && !IsFIFO(topic.Name) {
+		return a, Invalid("AttributeName")
+	}
+	text, reason := rule.text(a.Value)
+	if reason != "" {
+		return a, setting.refuse(reason)
+	}
+	a.Value = text
+	return a, nil
+}
+
+// text is canonical; an empty value resets, which is always right.
+func (r *topicRule) text(value string) (text, reason string) {
+	if value == "" && r.name != ArchivePolicy {
+		return "", ""
+	}
+	return r.canonical(value)
+}
+
+func anyText(value string) (text, reason string) { return value, "" }
+
+func noArchive(value string) (text, reason string) {
+	if value == "{}" {
+		return "", ""
+	}
+	return "", "ArchivePolicy: archiving is not supported by Holdfast"
+}
+
+func booleanOf(name AttributeName) func(string) (string, string) {
+	return func(value string) (text, reason string) {
+		text = strings.ToLower(value)
+		if text != "true" && text != "false" {
+			return "", string(name) + ": Invalid value [" + value + "]. Must be true or false."
+		}
+		return text, ""
+	}
+}
+
+func oneOf(name AttributeName, choices ...string) func(string) (string, string) {
+	return func(value string) (text, reason string) {
+		if !slices.Contains(choices, value) {
+			return "", string(name) + ": Invalid value [" + value + "]. Must be " + strings.Join(choices, " or ") + "."
+		}
+		return value, ""
+	}
+}
+
+func sampleRateOf(name AttributeName) func(string) (string, string) {
+	return func(value string) (text, reason string) {
+		n, err := strconv.Atoi(value)
+		if err != nil || n < 0 || n > 100 {
+			return "", string(name) + ": " + value + " value provided is not an integer between 0-100"
+		}
+		return strconv.Itoa(n), ""
+	}
+}
+
+func canonicalDisplayName(value string) (text, reason string) {
+	if utf8.RuneCountInString(value) > 100 {
+		return "", "DisplayName: must be at most 100 characters long"
+	}
+	return value, ""
+}
+
+func canonicalMaximumSize(value string) (text, reason string) {
+	n, err := strconv.Atoi(value)
+	if err != nil || n < minMaximumMessageSize || n > MaxLargeMessageSize {
+		return "", "MaximumMessageSize: must be an integer between 1024 and 1048576"
+	}
+	return strconv.Itoa(n), ""
+}
+
+// topicActions are the actions that a topic's policy may name, in lower case.
+var topicActions = []string{
+	"addpermission", "deletetopic", "getdataprotectionpolicy", "gettopicattributes", "listsubscriptionsbytopic",
+	"listtagsforresource", "publish", "putdataprotectionpolicy", "receive", "removepermission", "settopicattributes",
+	"subscribe", "tagresource", "untagresource",
+}
+
+// TopicAction reports whether a topic's policy may name the action, without its
+// prefix.
+func TopicAction(name string) bool { return slices.Contains(topicActions, strings.ToLower(name)) }
+
+// canonicalPolicy checks the outline of a topic's access policy. Its text is kept
+// as it was given.
+func canonicalPolicy(value string) (text, reason string) {
+	const broken = "Policy Error: null"
+	if len(value) > MaxPolicySize {
+		return "", "Policy Error: policy is longer than 30720 bytes"
+	}
+	document, ok := parseMembers(value)
+	if !ok {
+		return "", broken
+	}
+	statements, ok := elements(document.value("Statement"))
+	if !ok {
+		statements = []string{document.value("Statement")}
+	}
+	for _, text := range statements {
+		s, ok := parseMembers(text)
+		if !ok || s.value("Effect") == "" || s.value("Principal") == "" && s.value("NotPrincipal") == "" {
+			return "", broken
+		}
+		if reason := checkActions(s.value("Action")); reason != "" {
+			return "", reason
+		}
+	}
+	return value, ""
+}
+
+// checkActions checks the actions of a statement; none stands for NotAction.
+func checkActions(value string) (reason string) {
+	actions, ok := elements(value)
+	if !ok && value != "" {
+		actions = []string{value}
+	}
+	for _, value := range actions {
+		a, ok := plain(value)
+		if !ok {
+			return "Policy Error: null"
+		}
+		service, name, ok := strings.Cut(a, ":")
+		pattern := strings.ContainsAny(name, "*?")
+		if a != "*" && (!ok || !strings.EqualFold(service, "sns") || !pattern && !TopicAction(name)) {
+			return "Policy statement action out of service scope!"
+		}
+	}
+	return ""
+}
+
+// CanonicalDataProtectionPolicy checks the outline of a data protection policy,
+// which is stored and returned as it was given, and not enforced.
+func CanonicalDataProtectionPolicy(value string) (string, *Error) {
+	if value == "" {
+		return "", nil
+	}
+	document, _ := parseMembers(value)
+	statements, ok := elements(document.value("Statement"))
+	if len(value) > MaxPolicySize || !ok || len(statements) == 0 || document.value("Name") == "" {
+		return "", Invalid("DataProtectionPolicy Reason: Policy is not valid")
+	}
+	for _, text := range statements {
+		s, _ := parseMembers(text)
+		if direction, _ := plain(s.value("DataDirection")); direction != "Inbound" && direction != "Outbound" {
+			return "", Invalid("DataProtectionPolicy Reason: Statement DataDirection must be either Inbound or Outbound")
+		}
+	}
+	return value, nil
+}
+
+// topicSettings is what a topic's attributes mean to a publish.
+type topicSettings struct {
+	contentBased bool
+	byGroup      bool // FifoThroughputScope is MessageGroup
+	version      byte // of the signature
+	maxSize      int32
+}
+
+func (a attributes) topicSettings() topicSettings {
+	s := topicSettings{
+		contentBased: a.value(ContentBasedDeduplication) == "true",
+		byGroup:      a.value(FifoThroughputScope) == "MessageGroup",
+		version:      1,
+		maxSize:      MaxMessageSize,
+	}
+	if a.value(SignatureVersion) == "2" {
+		s.version = 2
+	}
+	if n, err := strconv.Atoi(a.value(MaximumMessageSize)); err == nil {
+		s.maxSize = int32(n)
+	}
+	return s
+}
+
+// TopicAttributes is the map of GetTopicAttributes, sorted by name, for a topic
+// of the region.
+func TopicAttributes(region string, topic TopicKey, r GetTopicAttributesResult) []Attribute {
+	set := attributes(r.Attributes)
+	arn := TopicARN(region, topic)
+	for _, a := range []Attribute{
+		{"TopicArn", arn},
+		{"Owner", topic.Account},
+		{"SubscriptionsConfirmed", strconv.Itoa(r.Confirmed)},
+		{"SubscriptionsPending", strconv.Itoa(r.Pending)},
+		{"SubscriptionsDeleted", strconv.Itoa(r.Deleted)},
+		{"EffectiveDeliveryPolicy", effectiveTopicDeliveryPolicy(set.value(DeliveryPolicy))},
+	} {
+		set = set.with(a.Name, a.Value)
+	}
+	if set.value(Policy) == "" {
+		set = set.with(Policy, DefaultPolicy(region, topic))
+	}
+	if IsFIFO(topic.Name) && set.value(ContentBasedDeduplication) == "" {
+		set = set.with(ContentBasedDeduplication, "false")
+	}
+	if i, ok := set.find(DisplayName); !ok { // shown when empty, too
+		set = slices.Insert(slices.Clone(set), i, Attribute{Name: DisplayName})
+	}
+	return set
+}
+
+// DefaultPolicy is the access policy of a topic that was given none (AWS recording
+// test_create_topic_with_attributes).
+func DefaultPolicy(region string, topic TopicKey) string {
+	return `{"Version":"2008-10-17","Id":"__default_policy_ID","Statement":[{"Sid":"__default_statement_ID","Effect":"Allow",` +
+		`"Principal":{"AWS":"*"},"Action":["SNS:GetTopicAttributes","SNS:SetTopicAttributes","SNS:AddPermission",` +
+		`"SNS:RemovePermission","SNS:DeleteTopic","SNS:Subscribe","SNS:ListSubscriptionsByTopic","SNS:Publish"],` +
+		`"Resource":"` + TopicARN(region, topic) + `","Condition":{"StringEquals":{"AWS:SourceOwner":"` + topic.Account + `"}}}]}`
+}
