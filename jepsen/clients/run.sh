@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
-# Runs unmodified SQS clients against a broker: the AWS CLI, boto3 (a current one,
-# which speaks AWS JSON, and an old one, which speaks AWS Query), and the AWS SDKs
-# for JavaScript v3 and Java v2, with their checksum validation on.
+# Runs unmodified SQS and SNS clients against a broker: the AWS CLI, boto3 (a current
+# one, which speaks AWS JSON to SQS, and an old one, which speaks AWS Query), and the
+# AWS SDKs for JavaScript v3 and Java v2, with their checksum validation on; and
+# sns-validator against a broker of its own, over https.
 #
 #   run.sh                starts bin/holdfast on a free loopback port, fresh data
-#   run.sh boto3 java     only these of: cli boto3 boto3-query javascript java
+#   run.sh boto3 java     only these of: cli boto3 boto3-query javascript java sns-validator
 #   HOLDFAST_ENDPOINT=http://127.0.0.1:4566 run.sh    against a running broker
 #
 # The clients are installed into .clients at the versions that are locked here,
@@ -52,35 +53,58 @@ jars() {
 cli() {
 	install venv "$here/python/requirements.txt" venv venv requirements.txt
 	"$here/cli/check.sh" "$cache/venv/bin/aws" "$endpoint"
+	"$here/cli/check_sns.sh" "$cache/venv/bin/aws" "$endpoint"
 }
 
 boto3() {
 	install venv "$here/python/requirements.txt" venv venv requirements.txt
 	"$cache/venv/bin/python" "$here/python/check.py" boto3 "$endpoint"
+	"$cache/venv/bin/python" "$here/python/check_sns.py" boto3 "$endpoint"
 }
 
 boto3-query() {
 	install venv-query "$here/python/requirements-query.txt" venv venv-query requirements-query.txt
 	"$cache/venv-query/bin/python" "$here/python/check.py" boto3-query "$endpoint"
+	"$cache/venv-query/bin/python" "$here/python/check_sns.py" boto3-query "$endpoint"
 }
 
 javascript() {
-	install javascript "$here/javascript/package-lock.json" npm_packages
-	cp "$here/javascript/check.mjs" "$cache/javascript/" # beside its node_modules
-	AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED=true node "$cache/javascript/check.mjs" "$endpoint"
+	node_check check.mjs "$endpoint"
+	node_check check_sns.mjs "$endpoint"
 }
+
+node_check() { # program endpoint
+	install javascript "$here/javascript/package-lock.json" npm_packages
+	cp "$here/javascript/$1" "$cache/javascript/" # beside its node_modules
+	AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED=true node "$cache/javascript/$1" "$2"
+}
+
+# sns-validator fetches certificates over https only, and from the host that it is
+# told: a broker with a certificate of its own, whose URLs say where it listens.
+sns-validator() (
+	tls=$(mktemp -d)
+	openssl req -x509 -newkey rsa:2048 -nodes -keyout "$tls/key.pem" -out "$tls/cert.pem" -days 2 \
+		-subj /CN=localhost -addext subjectAltName=DNS:localhost 2>/dev/null
+	serve --tls-cert "$tls/cert.pem" --tls-key "$tls/key.pem"
+	endpoint=https://localhost:${endpoint##*:}
+	"$root/bin/holdfast" settings set public-url "$endpoint" --admin "$admin" >/dev/null
+	NODE_EXTRA_CA_CERTS=$tls/cert.pem node_check check_sns.mjs "$endpoint"
+	rm -rf "$tls"
+)
 
 java() {
 	install java "$here/java/pom.xml" jars
 	maven compile
 	command java -cp "$cache/java/target/classes:$cache/java/lib/*" holdfast.SqsCheck "$endpoint"
+	command java -cp "$cache/java/target/classes:$cache/java/lib/*" holdfast.SnsCheck "$endpoint"
 }
 
-# serve starts the broker and sets endpoint to where it listens.
+# serve starts a broker, with more flags if given, and sets endpoint and admin to
+# where it listens.
 serve() {
 	data=$(mktemp -d)
 	mkfifo "$data/announced"
-	"$root/bin/holdfast" serve --json --data "$data/node" --listen 127.0.0.1:0 --admin 127.0.0.1:0 \
+	"$root/bin/holdfast" serve --json --data "$data/node" --listen 127.0.0.1:0 --admin 127.0.0.1:0 "$@" \
 		>"$data/announced" 2>"$data/log" &
 	broker=$!
 	trap stop EXIT
@@ -88,14 +112,17 @@ serve() {
 	exec 3<"$data/announced"
 	read -r -u 3 announcement || true
 	cat <&3 >/dev/null &
-	endpoint=$(python3 -c 'import json, sys; print(json.loads(sys.argv[1])["api"])' "$announcement")
+	endpoint=$(announced api)
+	admin=$(announced admin)
 	for _ in {1..200}; do
-		python3 -c 'import sys, urllib.request; urllib.request.urlopen(sys.argv[1])' "$endpoint/health/ready" 2>/dev/null && return
+		"$root/bin/holdfast" status --admin "$admin" >/dev/null 2>&1 && return
 		sleep 0.1
 	done
 	echo "the broker did not become ready" >&2
 	return 1
 }
+
+announced() { python3 -c 'import json, sys; print(json.loads(sys.argv[1])[sys.argv[2]])' "$announcement" "$1"; }
 
 stop() {
 	local status=$?
@@ -110,7 +137,7 @@ endpoint=${HOLDFAST_ENDPOINT:-}
 [[ -n $endpoint ]] || serve
 
 clients=("$@")
-[[ ${#clients[@]} -gt 0 ]] || clients=(cli boto3 boto3-query javascript java)
+[[ ${#clients[@]} -gt 0 ]] || clients=(cli boto3 boto3-query javascript java sns-validator)
 passed=0 failed=0
 for client in "${clients[@]}"; do
 	set +e # as a condition the client would run without -e
