@@ -1,6 +1,7 @@
 package raftfsm
 
 import (
+	"bytes"
 	"fmt"
 	"testing"
 
@@ -26,7 +27,7 @@ func fanOutMachine(tb testing.TB, subscriptions int, attributes ...sns.Attribute
 func (m *testMachine) publishEntry(tb testing.TB) []byte {
 	tb.Helper()
 	message := sns.Message{
-		TopicARN: topicARN("t"), Text: make([]byte, 1024),
+		TopicARN: topicARN("t"), Text: bytes.Repeat([]byte("x"), 1024),
 		Attributes: []sns.MessageAttribute{{Name: "kind", DataType: "String", Value: []byte("order")}},
 	}
 	c := sns.PublishBatch{Topic: testTopic("t"), Entries: []sns.PublishEntry{{Size: 1024}}, Single: true}
@@ -62,7 +63,7 @@ func BenchmarkFanOut(b *testing.B) {
 func BenchmarkRender(b *testing.B) {
 	m := fanOutMachine(b, 1)
 	m.must(AddSigningKey{Key: testSigningKey(), First: true})
-	message := sns.Message{TopicARN: topicARN("t"), Text: make([]byte, 1024)}
+	message := sns.Message{TopicARN: topicARN("t"), Text: bytes.Repeat([]byte("x"), 1024)}
 	m.publish(message)
 	record := m.Machine.bodies.(*noBodies).body
 	settings := m.published.Load()

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"runtime"
+	"strings"
 	"testing"
 	"time"
 
@@ -34,7 +35,8 @@ func someState(t *testing.T) *sns.State {
 			c.Subscription = sns.SubscriptionID{name[0], byte(i)}
 			if i == 3 {
 				c.Attributes = []sns.Attribute{
-					{Name: sns.FilterPolicyAttribute, Value: `{"k":["v"]}`}, {Name: sns.RawMessageDelivery, Value: "true"},
+					{Name: sns.FilterPolicyAttribute, Value: `{"k":["v"]}`},
+					{Name: sns.RawMessageDelivery, Value: "true"},
 					{Name: sns.RedrivePolicy, Value: `{"deadLetterTargetArn":"arn:aws:sqs:us-east-1:000000000000:d` + name[1:] + `"}`},
 				}
 			}
@@ -135,7 +137,7 @@ func TestMemory(t *testing.T) {
 		for j := range each {
 			c := sns.Subscribe{
 				Topic: topic, Protocol: sns.SQS, Endpoint: fmt.Sprintf("arn:aws:sqs:us-east-1:000000000000:a-queue-%d", j),
-				Principal: "arn:aws:iam::000000000000:" + fmt.Sprint("root"), Owner: fmt.Sprint(account),
+				Principal: strings.Clone("arn:aws:iam::000000000000:root"), Owner: strings.Clone(account),
 			}
 			c.Subscription[0], c.Subscription[1], c.Subscription[2] = byte(i), byte(j), byte(j>>8)
 			_, _, _ = s.Apply(at, c)

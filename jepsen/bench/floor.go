@@ -22,10 +22,12 @@ func floorCalls(phase string, o Options) []call {
 		return []call{sendCall(o)}
 	case phaseBatch:
 		return []call{callSendBatch}
-	case phaseDrain:
+	case phaseDrain, phaseDeliver:
 		return []call{callReceiveBatch, callDeleteBatch}
 	case phaseCycle:
 		return []call{callSend, callReceive, callDelete}
+	case phasePublish:
+		return []call{callPublish}
 	}
 	return nil // what the others measure is mostly waiting
 }
@@ -82,7 +84,14 @@ func (f *floor) learn(ctx context.Context, product *target, phase string, o Opti
 		return err
 	}
 	defer cleanup()
-	f.target.queues = slices.Clone(product.queues)
+	if phase == phasePublish { // deliver receives what is like any other message
+		cleanup, err := product.createTopic(ctx)
+		if err != nil {
+			return err
+		}
+		defer cleanup()
+	}
+	f.target.queues, f.target.topic = slices.Clone(product.queues), product.topic
 	w := newWorker(product, 0, o)
 	w.conn.deadline = time.Now().Add(patience)
 	defer w.conn.close()

@@ -37,8 +37,20 @@ func measure(ctx context.Context, t *target, phase string, o Options) (*measurem
 		}
 		defer cleanup()
 	}
+	if (phase == phasePublish || phase == phaseDeliver) && !t.echo {
+		cleanup, err := t.createTopic(ctx)
+		if err != nil {
+			return nil, err
+		}
+		defer cleanup()
+	}
 	if phase == phaseDrain && !t.echo {
 		if err := preload(ctx, t, o); err != nil {
+			return nil, err
+		}
+	}
+	if phase == phaseDeliver && !t.echo {
+		if err := fillTopic(ctx, t, o); err != nil {
 			return nil, err
 		}
 	}
@@ -120,10 +132,12 @@ func run(ctx context.Context, stop *atomic.Bool, phase string, workers []*worker
 			switch phase {
 			case phaseSend:
 				w.sending(ctx, stop, sendCall(o))
-			case phaseDrain:
+			case phaseDrain, phaseDeliver:
 				w.draining(ctx, stop)
 			case phaseCycle:
 				w.cycling(ctx, stop)
+			case phasePublish:
+				w.publishing(ctx, stop, o.Queues)
 			}
 		})
 	}

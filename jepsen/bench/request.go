@@ -19,6 +19,7 @@ const (
 	callReceiveBatch
 	callDelete
 	callDeleteBatch
+	callPublish
 	calls // their number
 )
 
@@ -26,6 +27,7 @@ const (
 var actions = [calls]string{
 	"CreateQueue", "DeleteQueue", "SendMessage", "SendMessageBatch",
 	"ReceiveMessage", "ReceiveMessage", "DeleteMessage", "DeleteMessageBatch",
+	"Publish",
 }
 
 const (
@@ -152,8 +154,9 @@ func (r *request) setGroups(first, count int) {
 type shape struct {
 	protocol string
 	queueURL string
-	body     int // bytes of a message
-	batch    int // messages of a batch
+	topic    string // ARN, of a publish
+	body     int    // bytes of a message
+	batch    int    // messages of a batch
 	fifo     bool
 	wait     int // seconds of a receive
 }
@@ -161,6 +164,9 @@ type shape struct {
 // fill writes the body of a send or receive into r.
 func (s shape) fill(r *request, c call) []byte {
 	r.reset()
+	if c == callPublish {
+		return r.text("Action=Publish" + snsVersion + "&TopicArn=" + s.topic + "&Message=").message(s.body).finish()
+	}
 	if s.protocol == JSON {
 		s.fillJSON(r, c)
 	} else {

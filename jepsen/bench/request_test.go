@@ -28,7 +28,7 @@ func parseRequest(t *testing.T, b []byte) (*http.Request, []byte) {
 }
 
 func fillFor(protocol string, c call) []byte {
-	s := shape{protocol: protocol, queueURL: "http://h:1/000000000000/q", body: 40, batch: 3, fifo: true, wait: 7}
+	s := shape{protocol: protocol, queueURL: "http://h:1/000000000000/q", topic: "arn:t", body: 40, batch: 3, fifo: true, wait: 7}
 	r := newRequest("h:1", protocol, c)
 	if c == callDelete || c == callDeleteBatch {
 		return s.fillDelete(r, c, [][]byte{[]byte("a+/="), []byte("b-_c")})
@@ -83,7 +83,7 @@ func TestQueryRequests(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if form.Get("Action") != actions[c] || form.Get("QueueUrl") != "http://h:1/000000000000/q" {
+		if form.Get("Action") != actions[c] || c != callPublish && form.Get("QueueUrl") != "http://h:1/000000000000/q" {
 			t.Errorf("%s: %v", actions[c], form)
 		}
 		for name, want := range map[call]map[string]string{
@@ -92,6 +92,7 @@ func TestQueryRequests(t *testing.T) {
 			callReceive:     {"MaxNumberOfMessages": "1", "WaitTimeSeconds": "7"},
 			callDelete:      {"ReceiptHandle": "a+/="},
 			callDeleteBatch: {"DeleteMessageBatchRequestEntry.1.ReceiptHandle": "a+/=", "DeleteMessageBatchRequestEntry.2.Id": "1"},
+			callPublish:     {"TopicArn": "arn:t", "Message": "0000000000000abc" + strings.Repeat("x", 24), "Version": "2010-03-31"},
 		}[c] {
 			if got := form.Get(name); got != want {
 				t.Errorf("%s: %s is %q, want %q", actions[c], name, got, want)

@@ -14,6 +14,7 @@ import (
 type target struct {
 	endpoints []*url.URL
 	queues    []string // URLs
+	topic     string   // ARN, in phase publish
 	echo      bool
 	pid       int // of its process, 0 if it is somebody else's
 }

@@ -51,7 +51,7 @@ func newWorker(t *target, n int, o Options) *worker {
 	w := &worker{
 		shape: shape{
 			protocol: o.Protocol, queueURL: t.queues[n%len(t.queues)],
-			body: o.Body, batch: max(o.Batch, 1), fifo: o.Groups > 0,
+			topic: t.topic, body: o.Body, batch: max(o.Batch, 1), fifo: o.Groups > 0,
 		},
 		fields:  fieldsOf(o.Protocol),
 		conn:    newConnection(endpoint),
@@ -61,7 +61,11 @@ func newWorker(t *target, n int, o Options) *worker {
 		groups:  max(o.Groups, 1),
 	}
 	for c := range calls {
-		w.requests[c] = newRequest(endpoint.Host, o.Protocol, c)
+		protocol := o.Protocol
+		if c == callPublish {
+			protocol = Query
+		}
+		w.requests[c] = newRequest(endpoint.Host, protocol, c)
 	}
 	w.prepare(0)
 	return w
@@ -71,7 +75,7 @@ func newWorker(t *target, n int, o Options) *worker {
 // wait for so many seconds.
 func (w *worker) prepare(wait int) {
 	w.shape.wait = wait
-	for _, c := range []call{callSend, callSendBatch, callReceive, callReceiveBatch} {
+	for _, c := range []call{callSend, callSendBatch, callReceive, callReceiveBatch, callPublish} {
 		w.shape.fill(w.requests[c], c)
 	}
 }
