@@ -9,8 +9,6 @@ VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo unve
 TOOLS := $(CURDIR)/.tools
 LINTER := $(TOOLS)/golangci-lint
 LINTER_VERSION := v2.15.0
-GREMLINS := $(TOOLS)/gremlins
-GREMLINS_VERSION := v0.6.0
 
 # Opens a recipe line: the stage's time is printed at its end, passed or not.
 timed = @TIMEFORMAT='$@: %0R s'; time
@@ -27,8 +25,13 @@ build:
 run: build
 	exec bin/holdfast serve $(ARGS)
 
-## test: all that CI runs: lint, unit, race, conformance, kills, fuzz
-test: lint unit race conformance kills fuzz
+## cluster: three nodes on ./holdfast-cluster behind a balancer; Ctrl-C ends all
+cluster: build
+	$(GO) build -o bin/holdfast-trial ./jepsen/trial
+	exec bin/holdfast-trial $(ARGS)
+
+## test: all that CI runs: lint, unit, race, conformance, kills, cluster, fuzz
+test: lint unit race conformance kills cluster-tests fuzz
 
 ## lint: run the linters of .golangci.yml
 lint: $(LINTER)
@@ -41,9 +44,12 @@ fmt: $(LINTER)
 # The packages whose tests run in this process; the others start brokers.
 packages = $$($(GO) list ./... | grep -v -e /jepsen$$ -e /jepsen/conformance$$)
 
+# How long the tests of one package may take.
+TIMEOUT ?= 10m
+
 ## unit: the tests of every room
 unit:
-	$(timed) $(GO) test $(packages)
+	$(timed) $(GO) test -timeout $(TIMEOUT) $(packages)
 
 ## race: the same, and a few kills, under the race detector
 race:
@@ -51,11 +57,23 @@ race:
 
 ## conformance: what AWS answers, in both protocols
 conformance:
-	$(timed) $(GO) test -count=1 ./jepsen/conformance
+	$(timed) $(GO) test -count=1 -timeout $(TIMEOUT) ./jepsen/conformance
 
 ## kills: kill -9 under load, stops, damaged logs, clients that leave
 kills:
-	$(timed) $(GO) test -count=1 ./jepsen
+	$(timed) $(GO) test -count=1 -timeout $(TIMEOUT) -skip '$(three)' ./jepsen
+
+# The tests of three nodes.
+three := ^(TestCluster|TestThreeNodes|TestRollingRestart|TestWipedNodes)
+
+## cluster-tests: three nodes: kills, cuts, disks, clocks, polls, snapshots
+cluster-tests:
+	$(timed) $(GO) test -count=1 -run '$(three)' ./jepsen
+
+## test-cluster: the long form of the same, about an hour
+test-cluster: export HOLDFAST_LONG := 1
+test-cluster:
+	$(timed) $(GO) test -count=1 -v -timeout 3h -run '$(three)' ./jepsen
 
 ## fuzz: each fuzz target for FUZZTIME (default 10s)
 FUZZTIME ?= 10s
@@ -76,24 +94,23 @@ BACKLOG ?= 10000000
 bench-backlog: build
 	bin/holdfast bench --backlog $(BACKLOG) --json bench-backlog.json
 
-## test-long: the long forms: slow cases, 100 kills, 10 minutes a fuzz target
+## test-long: the long forms: slow cases, 100 kills, 10 power losses, 10 minutes a fuzz target
 test-long: export HOLDFAST_LONG := 1
 test-long: FUZZTIME = 10m
-test-long: conformance kills fuzz
+test-long: TIMEOUT = 1h
+test-long: unit conformance kills fuzz
 
 ## test-clients: AWS CLI, boto3, JavaScript and Java SDKs against a node
 test-clients: build
 	$(timed) jepsen/clients/run.sh
 
-## mutate: does a test fail when a line of the state machine is broken?
-mutate: $(GREMLINS)
-	$(GREMLINS) unleash --timeout-coefficient 50 --workers 1 ./sqs
-	$(GREMLINS) unleash --timeout-coefficient 50 --workers 1 ./raftfsm
+## mutate: does a short test fail when a line of ROOM (default sqs) is broken? MUTANTS (default 400) are drawn
+ROOM ?= sqs
+MUTANTS ?= 400
+mutate:
+	$(timed) $(GO) run ./jepsen/mutate -mutants $(MUTANTS) ./$(ROOM)
 
 $(LINTER):
 	GOBIN=$(TOOLS) $(GO) install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(LINTER_VERSION)
 
-$(GREMLINS):
-	GOBIN=$(TOOLS) $(GO) install github.com/go-gremlins/gremlins/cmd/gremlins@$(GREMLINS_VERSION)
-
-.PHONY: help build run test test-long test-clients bench bench-backlog lint fmt unit race conformance kills fuzz mutate
+.PHONY: help build run cluster cluster-tests test test-cluster test-long test-clients bench bench-backlog lint fmt unit race conformance kills fuzz mutate

@@ -112,7 +112,7 @@ func cpuTime() time.Duration {
 
 // BenchmarkClock is one reading of cluster time.
 func BenchmarkClock(b *testing.B) {
-	c := newClock(time.Now, newSteadyClock().elapsed, slog.New(slog.DiscardHandler))
+	c := newClock(time.Now, newSteadyClock().elapsed, 1, slog.New(slog.DiscardHandler))
 	for b.Loop() {
 		c.now()
 	}

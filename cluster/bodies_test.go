@@ -6,8 +6,10 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"holdfast.internal/sqs"
@@ -35,7 +37,7 @@ func sendToDisk(t *testing.T, c Config) *Node {
 	for i := range 10 {
 		send(t, n, longBody(i), 0)
 	}
-	if err := n.group.raft.Snapshot().Error(); err != nil {
+	if err := n.group.raft.Load().Snapshot().Error(); err != nil {
 		t.Fatal(err)
 	}
 	return n
@@ -66,38 +68,138 @@ func TestBodiesAreReadFromDisk(t *testing.T) {
 	}
 }
 
-func TestDamagedBodyKeepsBackNoOther(t *testing.T) {
-	c := diskConfig(t)
-	var log bytes.Buffer
-	c.Logger = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelError}))
-	n := sendToDisk(t, c)
-	path := segmentsOf(t, c)[0]
-	file, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
+// spoil damages message i on the disk of a node.
+func spoil(t *testing.T, c Config, i int) {
+	t.Helper()
+	for _, path := range segmentsOf(t, c) {
+		file, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		at := bytes.Index(file, []byte(fmt.Sprintf("message %d", i)))
+		if at < 0 {
+			continue
+		}
+		file[at] = 'M'
+		if err := os.WriteFile(path, file, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return
 	}
-	at := bytes.Index(file, []byte("message 3"))
-	if at < 0 {
-		t.Fatal("message 3 is not on disk")
-	}
-	file[at] = 'M'
-	if err := os.WriteFile(path, file, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	t.Fatalf("message %d is not on disk", i)
+}
+
+// receiveAll receives the messages of sendToDisk, of which some are missing.
+func receiveAll(t *testing.T, n *Node, missing ...int) {
+	t.Helper()
 	all := sqs.ReceiveMessage{Queue: queue, MaxMessages: 10, VisibilityTimeout: time.Minute}
 	d, err := n.Receive(t.Context(), all, 0, nil)
-	if err != nil || len(d.Messages) != 9 {
-		t.Fatalf("got %d messages, error %v; want all but one", len(d.Messages), err)
+	if err != nil || len(d.Messages) != 10-len(missing) {
+		t.Fatalf("got %d messages, %v, want all but %v", len(d.Messages), err, missing)
 	}
-	for i, m := range d.Messages {
-		if i >= 3 {
+	i := 0
+	for _, m := range d.Messages {
+		for slices.Contains(missing, i) {
 			i++
 		}
 		if got := bodyOf(t, m); got != longBody(i) {
 			t.Errorf("got %q, want message %d", got, i)
 		}
+		i++
 	}
+}
+
+func TestDamagedBodyKeepsBackNoOther(t *testing.T) {
+	c := diskConfig(t)
+	var log bytes.Buffer
+	c.Logger = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelError}))
+	n := sendToDisk(t, c)
+	spoil(t, c, 3)
+	receiveAll(t, n, 3)
 	if !strings.Contains(log.String(), "damaged") {
 		t.Errorf("got log %q, want the damage in it", log.String())
+	}
+	d, _ := n.Queue(queue)
+	if d.Lost != 1 || d.InFlight != 9 || n.Status().Totals.Lost != 1 {
+		t.Errorf("got %d lost, %d in flight, want 1 and 9: nobody else can have it", d.Lost, d.InFlight)
+	}
+}
+
+// startWithBodies starts three nodes with ten messages, whose bodies are in segments
+// of all of them.
+func startWithBodies(t *testing.T) *nodes {
+	t.Helper()
+	c := startDiskNodes(t)
+	leader := c.list[c.awaitLeader()]
+	createQueue(t, leader)
+	for i := range 10 {
+		send(t, leader, longBody(i), 0)
+	}
+	c.awaitApplied()
+	for _, n := range c.list {
+		if err := n.group.raft.Load().Snapshot().Error(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return c
+}
+
+// A body that is damaged at the leader comes from another node, and is repaired.
+func TestDamagedBodyComesFromAnotherNode(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := startWithBodies(t)
+		leader := c.leader()
+		spoil(t, c.configs[leader], 3)
+		spoil(t, c.configs[(leader+1)%3], 3)
+		receiveAll(t, c.list[(leader+1)%3]) // by way of the leader
+		c.isolate(leader)                   // nobody can be asked any more
+		c.heal()
+		if state, _ := c.list[leader].damage.own(4); state != bodyIntact {
+			t.Errorf("body 4 at the leader: got state %d, want it repaired", state)
+		}
+		if d, _ := c.list[leader].Queue(queue); d.Lost != 0 {
+			t.Errorf("lost: got %d, want none", d.Lost)
+		}
+	})
+}
+
+// A body that is damaged on all nodes is lost once all of them say so.
+func TestBodyThatNobodyHas(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := startWithBodies(t)
+		leader := c.leader()
+		away := (leader + 1) % 3
+		for i := range c.list {
+			spoil(t, c.configs[i], 3)
+		}
+		c.isolate(away)
+		receiveAll(t, c.list[leader], 3)
+		if d, _ := c.list[leader].Queue(queue); d.Lost != 0 || d.InFlight != 10 {
+			t.Errorf("while a node does not answer: got %d lost, %d in flight, want 0 and 10", d.Lost, d.InFlight)
+		}
+		c.heal()
+		c.awaitReady()
+		time.Sleep(2 * time.Minute)
+		receiveAll(t, c.list[(leader+2)%3], 3)
+		if d, _ := c.list[leader].Queue(queue); d.Lost != 1 || d.InFlight != 9 {
+			t.Errorf("got %d lost, %d in flight, want 1 and 9", d.Lost, d.InFlight)
+		}
+		c.sameState()
+	})
+}
+
+// What a node says of bodies that it does not have.
+func TestOwnBodies(t *testing.T) {
+	n := sendToDisk(t, diskConfig(t))
+	send(t, n, "in memory", 0)
+	for number, want := range map[uint64]bodyState{0: bodyDamaged, 1: bodyIntact, 11: bodyIntact, 12: bodyUnknown} {
+		if got, _ := n.damage.own(number); got != want {
+			t.Errorf("body %d: got %d, want %d", number, got, want)
+		}
+	}
+	for _, request := range []string{"", "x", "\x02abcdefgh"} {
+		if got := n.damage.answer(t.Context(), "n2", []byte(request)); string(got) != "\x00" {
+			t.Errorf("request %q: got %q, want unknown", request, got)
+		}
 	}
 }

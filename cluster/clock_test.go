@@ -34,7 +34,7 @@ func (f *fakeTime) pass(t *testing.T, c *clock, d time.Duration) {
 }
 
 func (f *fakeTime) clock() *clock {
-	return newClock(func() time.Time { return f.wall }, func() time.Duration { return f.run }, slog.New(slog.DiscardHandler))
+	return newClock(func() time.Time { return f.wall }, func() time.Duration { return f.run }, 1, slog.New(slog.DiscardHandler))
 }
 
 func (f *fakeTime) wallTime() sqs.Time { return sqs.Time(f.wall.UnixMilli()) }
@@ -56,7 +56,7 @@ func TestClockFollowsWallStepsByRate(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			f := newFakeTime()
 			c := f.clock()
-			c.start(0)
+			c.lead(0, 1)
 			begin := c.now()
 			f.wall = f.wall.Add(test.step)
 			f.pass(t, c, test.pass)
@@ -71,7 +71,7 @@ func TestClockFollowsWallStepsByRate(t *testing.T) {
 func TestClockStepsOnlyForGapThatLasts(t *testing.T) {
 	f := newFakeTime()
 	c := f.clock()
-	c.start(0)
+	c.lead(0, 1)
 	for range 5 { // a wall clock that flaps is not to be trusted
 		f.wall = f.wall.Add(time.Hour)
 		f.pass(t, c, 8*time.Second)
@@ -83,10 +83,25 @@ func TestClockStepsOnlyForGapThatLasts(t *testing.T) {
 	}
 }
 
+// A step takes in what lasted, not where the wall went at the last moment.
+func TestClockStepsByTheSmallestGap(t *testing.T) {
+	f := newFakeTime()
+	c := f.clock()
+	c.lead(0, 1)
+	begin := c.now()
+	f.wall = f.wall.Add(6 * time.Second)
+	f.pass(t, c, 9*time.Second)
+	f.wall = f.wall.Add(time.Hour)
+	f.pass(t, c, 2*time.Second)
+	if got := c.now().Sub(begin).Round(time.Second); got != 17*time.Second {
+		t.Errorf("cluster time ran %v, want 17s", got)
+	}
+}
+
 func TestClockNeverGoesBack(t *testing.T) {
 	f := newFakeTime()
 	c := f.clock()
-	c.start(0)
+	c.lead(0, 1)
 	f.pass(t, c, time.Second)
 	before := c.now()
 	f.run -= time.Hour // no clock should do that
@@ -98,7 +113,7 @@ func TestClockNeverGoesBack(t *testing.T) {
 func TestClockAfterPause(t *testing.T) {
 	f := newFakeTime()
 	c := f.clock()
-	c.start(0)
+	c.lead(0, 1)
 	begin := c.now()
 	f.wall, f.run = f.wall.Add(time.Hour), f.run+time.Hour // suspended: nobody reads it
 	f.pass(t, c, time.Second)
@@ -120,7 +135,7 @@ func TestClockColdStart(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			c := f.clock()
-			c.start(test.state)
+			c.lead(test.state, 1)
 			if got := c.now(); got != test.want {
 				t.Errorf("got %d, want %d", got, test.want)
 			}
@@ -131,7 +146,7 @@ func TestClockColdStart(t *testing.T) {
 func TestClockOffset(t *testing.T) {
 	f := newFakeTime()
 	c := f.clock()
-	c.start(0)
+	c.lead(0, 1)
 	f.wall = f.wall.Add(-time.Minute)
 	f.pass(t, c, time.Second)
 	s := c.status()

@@ -22,8 +22,9 @@ const (
 	maxEntriesInFlight = 2
 
 	// operationOverhead is what an entry holds per command beside its bytes:
-	// origin and length. An underestimate costs a copy of the entry.
-	operationOverhead = 8
+	// origin, with an acknowledgement or two, and length. An underestimate costs
+	// a copy of the entry.
+	operationOverhead = 32
 	entryOverhead     = 16
 
 	// maxPooledCommand is the largest buffer kept for the next command.
@@ -34,7 +35,9 @@ const (
 // nobody may hold it after it was recycled.
 type proposal struct {
 	command []byte // from raftfsm.AppendCommand
-	held    int64  // bytes that admission holds for it
+	origin  raftfsm.Origin
+	acks    []raftfsm.NumberRange // room for those of origin
+	held    int64                 // bytes that admission holds for it
 	state   atomic.Int32
 	done    chan struct{} // capacity 1: outcome and err are set
 	expired *time.Timer
@@ -95,7 +98,7 @@ func (c *coalescer) take() *proposal {
 // recycle takes back a proposal that was never submitted, or that is answered.
 func (c *coalescer) recycle(p *proposal) {
 	p.expired.Stop()
-	p.outcome, p.err, p.held = raftfsm.Outcome{}, nil, 0
+	p.outcome, p.err, p.held, p.origin = raftfsm.Outcome{}, nil, 0, raftfsm.Origin{}
 	if cap(p.command) > maxPooledCommand {
 		p.command = nil
 	}
@@ -227,7 +230,7 @@ func (c *coalescer) pack(batch []*proposal) []byte {
 	}
 	entry := raftfsm.AppendEntryHeader(make([]byte, 0, size), c.now())
 	for _, p := range batch {
-		entry = raftfsm.AppendOperation(entry, raftfsm.Origin{}, p.command)
+		entry = raftfsm.AppendOperation(entry, p.origin, p.command)
 	}
 	c.commands.Add(uint64(len(batch)))
 	c.entries.Add(1)

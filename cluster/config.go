@@ -1,14 +1,19 @@
 package cluster
 
 import (
+	"context"
+	"crypto/tls"
 	"fmt"
 	"log/slog"
+	"net"
 	"regexp"
 	"time"
 
 	"golang.org/x/sys/unix"
 
+	"holdfast.internal/cluster/peer"
 	"holdfast.internal/raftfsm"
+	"holdfast.internal/wal"
 )
 
 // Config configures a Node. Zero values are replaced by defaults in Start.
@@ -18,6 +23,14 @@ type Config struct {
 	// NodeName is the name by which operators know the node: 1–64 letters,
 	// digits, dots, hyphens or underscores. Default "n1".
 	NodeName string
+	// Members are the nodes of the cluster, this one included. Without any the node
+	// is alone: a cluster by itself, without a peer port.
+	Members []peer.Target
+	// PeerListener is where this member's peer port listens; the others reach it at
+	// its address in Members. Start takes it over, and Close closes it.
+	PeerListener net.Listener
+	// PeerTLS is for both directions (peer.LoadTLS). Nil: in the clear.
+	PeerTLS *tls.Config
 	// Seed is what the replicated settings are when the cluster forms. Later it
 	// is only compared with them. Its cluster id and keys are not looked at.
 	// Default raftfsm.DefaultSettings.
@@ -49,6 +62,11 @@ type Config struct {
 	Version string
 	// InMemory, for tests in virtual time, replaces DataDir.
 	InMemory *InMemory
+
+	retainBytes, retainLimit int64 // of the log; other than the defaults in tests
+
+	// peerDial, for tests, replaces TCP.
+	peerDial func(ctx context.Context, address string) (net.Conn, error)
 }
 
 var nodeName = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
@@ -72,6 +90,9 @@ func (c Config) withDefaults() (Config, error) {
 	if c.Elapsed == nil {
 		c.Elapsed = newSteadyClock().elapsed
 	}
+	if c.retainBytes == 0 {
+		c.retainBytes, c.retainLimit = wal.DefaultRetainBytes, wal.DefaultRetainLimit
+	}
 	if c.Fatal == nil {
 		c.Fatal = func(code int, err error) { panic(fmt.Sprintf("cluster: exit %d: %v", code, err)) }
 	}
@@ -87,7 +108,47 @@ func (c Config) withDefaults() (Config, error) {
 	case c.DataDir == "" && c.InMemory == nil:
 		return c, fmt.Errorf("check data directory: none given")
 	}
-	return c, nil
+	return c, c.checkMembers()
+}
+
+// CheckMembers fails for a list of members that no cluster can have: it needs two
+// at least, each with a name and an address of its own, and node among them.
+func CheckMembers(members []peer.Target, node string) error {
+	names, addresses := map[string]bool{}, map[string]bool{}
+	for _, m := range members {
+		_, _, err := net.SplitHostPort(m.Address)
+		switch {
+		case !nodeName.MatchString(m.Name):
+			return fmt.Errorf("member %q: a name must match %s", m, nodeName)
+		case err != nil:
+			return fmt.Errorf("member %q: want NAME=HOST:PORT", m)
+		case names[m.Name]:
+			return fmt.Errorf("member %q is named twice", m.Name)
+		case addresses[m.Address]:
+			return fmt.Errorf("member %q has the address of another one", m)
+		}
+		names[m.Name], addresses[m.Address] = true, true
+	}
+	switch {
+	case !names[node]:
+		return fmt.Errorf("this node, %q, is not among the members", node)
+	case len(members) < 2:
+		return fmt.Errorf("a cluster of one node has no list of members")
+	}
+	return nil
+}
+
+func (c Config) checkMembers() error {
+	if len(c.Members) == 0 {
+		return nil
+	}
+	if c.PeerListener == nil {
+		return fmt.Errorf("check members: no peer port given")
+	}
+	if err := CheckMembers(c.Members, c.NodeName); err != nil {
+		return fmt.Errorf("check members: %w", err)
+	}
+	return nil
 }
 
 // machineMemory is the size of the machine's memory in bytes.

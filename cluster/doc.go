@@ -16,6 +16,14 @@
 //	watchdog     ends the process when its disk fails or stalls
 //	gauges       disk space and memory, looked at once a second
 //
+// and, as a member of a cluster, to
+//
+//	formation    turns blank nodes into a cluster, once
+//	port         the peer port (package peer), for raft and for requests
+//	pings        ask the other members how they are
+//	members      what they said: who is up, what the log must keep, whose disk is low
+//	readiness    whether this node keeps up with the leader
+//
 // No part holds a *Node; each gets what it needs when it is made.
 //
 // Invariants:
@@ -30,5 +38,6 @@
 //     for a logged step forward.
 //   - After the first failed write to the log nothing is acknowledged.
 //
-// This version runs one voter, over raft's in-memory transport.
+// A node without Config.Members is alone: the only voter of its group, over raft's
+// in-memory transport, without a peer port.
 package cluster

@@ -35,7 +35,7 @@ var ErrRestore = errors.New("restore failed")
 // usage error.
 const (
 	ExitCorrupt  = 3 // the log or a snapshot is damaged: refuses to start
-	ExitLogError = 4 // a write or fsync of the log failed
+	ExitLogError = 4 // a write or fsync of the log, or of the vote, failed
 	ExitStall    = 5 // a write to the log hangs
 	ExitNoSpace  = 6 // the disk is full
 	ExitIdentity = 7 // another node's data directory, or a newer format
@@ -53,10 +53,12 @@ func ExitCode(err error) int {
 		return ExitCorrupt
 	case errors.Is(err, ErrIdentity):
 		return ExitIdentity
-	case errors.Is(err, ErrRestore):
-		return ExitRestore
+	case errors.Is(err, syscall.EIO):
+		return ExitLogError
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
 		return ExitNoSpace
+	case errors.Is(err, ErrRestore):
+		return ExitRestore
 	}
 	return 1
 }

@@ -27,6 +27,8 @@ type gauges struct {
 	admission *admission
 	machine   *raftfsm.Machine
 	log       *slog.Logger
+	// majority reports whether disks are short, given whether this node's is.
+	majority func(own bool) bool
 
 	mu     sync.Mutex
 	latest reading
@@ -64,7 +66,7 @@ func (g *gauges) look() {
 		r.free, r.broken = free, err != nil
 		r.lowDisk = r.broken || free < g.reserve
 	}
-	g.admission.observe(r.lowDisk, r.fullHeap)
+	g.admission.observe(g.majority(r.lowDisk), r.fullHeap)
 
 	g.mu.Lock()
 	before := g.latest

@@ -120,6 +120,7 @@ func TestExitCode(t *testing.T) {
 		{errors.Join(ErrRestore, wal.ErrCorrupt), ExitCorrupt},
 		{fmt.Errorf("open: %w", ErrIdentity), ExitIdentity},
 		{fmt.Errorf("write: %w", syscall.ENOSPC), ExitNoSpace},
+		{fmt.Errorf("open raft: %w: %w", ErrRestore, syscall.EIO), ExitLogError},
 	} {
 		if got := ExitCode(test.err); got != test.want {
 			t.Errorf("%v: got exit code %d, want %d", test.err, got, test.want)

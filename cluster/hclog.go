@@ -30,7 +30,7 @@ type raftSink struct{ log *slog.Logger }
 func (s raftSink) Accept(name string, level hclog.Level, text string, args ...any) {
 	to := slog.LevelDebug
 	switch {
-	case isFirstElection(text, args):
+	case isFirstElection(text, args), toldElsewhere[text]:
 	case level == hclog.Warn:
 		to = slog.LevelWarn
 	case level == hclog.Error:
@@ -45,6 +45,28 @@ func (s raftSink) Accept(name string, level hclog.Level, text string, args ...an
 		attrs = append(attrs, slog.Any(strings.ReplaceAll(key, "-", "_"), args[i+1]))
 	}
 	s.log.LogAttrs(context.Background(), to, "raft reports", attrs...)
+}
+
+// toldElsewhere is what raft says, many times a second, of members that it cannot
+// reach and of connections that end, which the pings tell operators once; and of
+// snapshots, which the snapshotter tells.
+var toldElsewhere = map[string]bool{
+	"failed to take snapshot":                                   true,
+	"Election timeout reached, restarting election":             true,
+	"failed to accept connection":                               true,
+	"failed to decode incoming command":                         true,
+	"failed to flush response":                                  true,
+	"failed to start pipeline replication to":                   true,
+	"failed to appendEntries to":                                true,
+	"failed to pipeline appendEntries":                          true,
+	"failed to heartbeat to":                                    true,
+	"failed to make requestVote RPC":                            true,
+	"failed to contact":                                         true,
+	"target does not support pre-vote RPC, treating as granted": true,
+	"no known peers, aborting election":                         true,
+	"rejecting pre-vote request since we have a leader":         true,
+	"rejecting vote request since we have a leader":             true,
+	"appendEntries rejected, sending older logs":                true,
 }
 
 // isFirstElection reports whether raft warns that it found no leader though it

@@ -19,30 +19,61 @@ const dataFormat = 1
 
 const identityFile = "node.json"
 
-// identity is who a data directory belongs to. It is written once.
+// identity is who a data directory belongs to. That of a node alone is written
+// once. That of a member is written when the directory is made, when it promises
+// to be of a cluster, and when that cluster is formed.
 type identity struct {
 	Format    int    `json:"format"`
 	Name      string `json:"name"`
 	RaftID    string `json:"raft_id"`    // NAME/xxxxxxxx: another directory of that name is another member
-	ClusterID string `json:"cluster_id"` // of the cluster that the node is of, or forms
+	ClusterID string `json:"cluster_id"` // of the cluster that the node is of, or forms; empty in a blank directory
+	// Founders are who formed the cluster; a node alone has none. They say nothing
+	// of who its members are today.
+	Founders []founder `json:"founders,omitempty"`
+	// Forming is set from the promise to the bootstrap: not all may have promised.
+	Forming bool `json:"forming,omitempty"`
 }
 
-// newIdentity mints the identity of a new data directory.
-func newIdentity(name string) identity {
+// founder is a node that takes part in the formation of a cluster.
+type founder struct {
+	Name    string `json:"name"`
+	Address string `json:"address"` // host:port of its peer port
+	RaftID  string `json:"raft_id"`
+}
+
+// mintIdentity makes the identity of a new data directory. A member is blank at
+// first; a node that is alone is a cluster by itself.
+func mintIdentity(name string, member bool) identity {
 	var nonce [4]byte
 	_, _ = rand.Read(nonce[:]) // never fails
-	return identity{
-		Format:    dataFormat,
-		Name:      name,
-		RaftID:    name + "/" + hex.EncodeToString(nonce[:]),
-		ClusterID: uuid.NewString(),
+	id := identity{Format: dataFormat, Name: name, RaftID: name + "/" + hex.EncodeToString(nonce[:])}
+	if !member {
+		id.ClusterID = uuid.NewString()
 	}
+	return id
 }
 
-// readIdentity reads the identity of dir and checks that it is name's and of a
-// known format; false if dir has none yet. It fails with ErrIdentity for a
-// directory that has data but no identity.
-func readIdentity(dir, name string) (identity, bool, error) {
+// check fails if a node that is a member, or alone, must not run on the directory.
+func (id identity) check(name string, member bool) error {
+	switch {
+	case id.Format > dataFormat:
+		return fmt.Errorf("%w: format %d, this version knows up to %d", ErrIdentity, id.Format, dataFormat)
+	case id.Format < 1 || id.RaftID == "" || id.ClusterID == "" && !member || id.Forming && len(id.Founders) == 0:
+		return fmt.Errorf("%w: %s is incomplete", ErrIdentity, identityFile)
+	case id.Name != name:
+		return fmt.Errorf("%w: it is that of node %q, not of %q", ErrIdentity, id.Name, name)
+	case member && id.ClusterID != "" && len(id.Founders) == 0:
+		return fmt.Errorf("%w: it is that of a node that runs alone, which cannot become a member", ErrIdentity)
+	case !member && len(id.Founders) > 0:
+		return fmt.Errorf("%w: it is that of a member of a cluster, and no other members are given", ErrIdentity)
+	}
+	return nil
+}
+
+// readIdentity reads the identity of dir and checks that it is that of a node of
+// that name, a member or one that is alone; false if dir has none yet. It fails
+// with ErrIdentity for a directory that has data but no identity.
+func readIdentity(dir, name string, member bool) (identity, bool, error) {
 	data, err := os.ReadFile(filepath.Join(dir, identityFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		return identity{}, false, checkEmpty(dir)
@@ -54,13 +85,8 @@ func readIdentity(dir, name string) (identity, bool, error) {
 	if err := json.Unmarshal(data, &id); err != nil {
 		return identity{}, false, fmt.Errorf("decode %s: %w: %w", identityFile, ErrIdentity, err)
 	}
-	switch {
-	case id.Format > dataFormat:
-		return id, false, fmt.Errorf("%w: format %d, this version knows up to %d", ErrIdentity, id.Format, dataFormat)
-	case id.Format < 1 || id.RaftID == "" || id.ClusterID == "":
-		return id, false, fmt.Errorf("%w: %s is incomplete", ErrIdentity, identityFile)
-	case id.Name != name:
-		return id, false, fmt.Errorf("%w: it is that of node %q, not of %q", ErrIdentity, id.Name, name)
+	if err := id.check(name, member); err != nil {
+		return id, false, err
 	}
 	return id, true, nil
 }

@@ -4,27 +4,28 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 )
 
 func TestIdentityIsMintedOnce(t *testing.T) {
 	dir := t.TempDir()
-	if _, known, err := readIdentity(dir, "n1"); known || err != nil {
+	if _, known, err := readIdentity(dir, "n1", false); known || err != nil {
 		t.Fatalf("empty directory: got %v, %v; want none", known, err)
 	}
-	minted := newIdentity("n1")
+	minted := mintIdentity("n1", false)
 	if err := minted.write(dir); err != nil {
 		t.Fatal(err)
 	}
-	got, known, err := readIdentity(dir, "n1")
-	if err != nil || !known || got != minted {
+	got, known, err := readIdentity(dir, "n1", false)
+	if err != nil || !known || !reflect.DeepEqual(got, minted) {
 		t.Errorf("got %+v, %v, %v; want %+v", got, known, err, minted)
 	}
 	if id := got.RaftID; !strings.HasPrefix(id, "n1/") || len(id) != len("n1/xxxxxxxx") {
 		t.Errorf("got raft id %q, want n1/xxxxxxxx", id)
 	}
-	if other := newIdentity("n1"); other.RaftID == minted.RaftID || other.ClusterID == minted.ClusterID {
+	if other := mintIdentity("n1", false); other.RaftID == minted.RaftID || other.ClusterID == minted.ClusterID {
 		t.Errorf("two directories are both %+v", other)
 	}
 }
@@ -53,7 +54,7 @@ func TestIdentityRefuses(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			_, _, err := readIdentity(dir, "n1")
+			_, _, err := readIdentity(dir, "n1", false)
 			if !errors.Is(err, ErrIdentity) || ExitCode(err) != ExitIdentity {
 				t.Errorf("got %v with exit code %d, want %v", err, ExitCode(err), ErrIdentity)
 			}

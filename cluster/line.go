@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -26,13 +27,15 @@ type line struct {
 	view    func(func(raftfsm.View))
 	now     func() sqs.Time
 	elapsed func() time.Duration
+	proven  func() bool // this node leads for certain, or did 300 ms ago
 
 	mu       sync.Mutex // taken before the machine's lock, never inside of it
 	queues   map[sqs.QueueKey]*queueLine
 	tickets  uint64
 	wheel    wheel
 	alarm    sqs.Time // no queue has an earlier one; 0: no queue has one
-	draining bool
+	draining bool     // the clients of this node are answered at once
+	away     bool     // another node leads
 
 	parked  atomic.Int64
 	started chan struct{} // capacity 1: somebody parked while the ticker slept
@@ -56,6 +59,7 @@ type waiter struct {
 	signal chan struct{} // capacity 1: look at the fields again
 	parked bool          // in the waiters of queue
 	turn   bool          // let go: counted in queue.proposed
+	remote bool          // its client is at another node
 	queue  *queueLine
 	due    int64 // tick of the wheel at which it is signalled
 
@@ -67,6 +71,7 @@ func newLine(propose func(context.Context, sqs.ReceiveMessage) (raftfsm.Outcome,
 ) *line {
 	l := &line{
 		propose: propose, view: view, now: now, elapsed: elapsed,
+		proven:  func() bool { return true },
 		queues:  make(map[sqs.QueueKey]*queueLine),
 		started: make(chan struct{}, 1),
 	}
@@ -74,36 +79,64 @@ func newLine(propose func(context.Context, sqs.ReceiveMessage) (raftfsm.Outcome,
 	return l
 }
 
-// receive is a ReceiveMessage that waits: until there are messages, until wait
-// is over (negative: the queue's own), until ctx is done, or until alive, which
-// may be nil, reports that the client has left. The outcome is the zero Outcome
-// if nothing was proposed.
-func (l *line) receive(ctx context.Context, c sqs.ReceiveMessage, wait time.Duration, alive func() bool) (raftfsm.Outcome, error) {
+// errMoved says that this node does not lead any more: the receive has to wait at
+// another one. Nothing was received.
+var errMoved = errors.New("not the leader")
+
+// poll is a ReceiveMessage that may wait.
+type poll struct {
+	command sqs.ReceiveMessage
+	wait    time.Duration // negative: the queue's own
+	waited  time.Duration // of it, before it came to this line
+	again   bool          // it may have been executed: only the log can answer
+	remote  bool          // its client is at another node, which may drain or not
+
+	// alive, which may be nil, is asked once a second whether the client is still
+	// there, and once more when it has its turn.
+	alive func() bool
+	// turn, if it is not nil, is asked in place of alive when it has its turn.
+	turn func(context.Context) bool
+	// parked, if it is not nil, is told whenever nothing is available and the
+	// receive begins to wait.
+	parked func()
+	// propose, if it is not nil, takes the place of the line's.
+	propose func(context.Context, sqs.ReceiveMessage) (raftfsm.Outcome, error)
+}
+
+// receive waits: until there are messages, until the wait is over, until ctx is
+// done, or until the client has left. The outcome is the zero Outcome if nothing
+// was proposed.
+func (l *line) receive(ctx context.Context, p *poll) (raftfsm.Outcome, error) {
+	if p.propose == nil {
+		p.propose = l.propose
+	}
 	w := l.pool.Get().(*waiter)
 	defer l.pool.Put(w)
-	entry := l.enter(w, c, wait)
-	c.Short = entry.short
+	entry := l.enter(w, p)
+	p.command.Short = entry.short
 	switch {
+	case entry.moved:
+		return raftfsm.Outcome{}, errMoved
 	case entry.ask:
-		outcome, err := l.propose(ctx, c)
+		outcome, err := p.propose(ctx, p.command)
 		if isEmpty(outcome, err) {
-			l.countEmpty(c.Queue)
+			l.countEmpty(p.command.Queue)
 		}
 		return outcome, err
 	case entry.parked:
-		if !l.await(ctx, w, alive) {
-			return raftfsm.Outcome{}, nil
+		if turn, err := l.await(ctx, w, p); !turn {
+			return raftfsm.Outcome{}, err
 		}
 	case !entry.turn:
 		return raftfsm.Outcome{}, nil
 	}
 	for {
-		outcome, err := l.propose(ctx, c)
+		outcome, err := p.propose(ctx, p.command)
 		if !l.comeBack(w, isEmpty(outcome, err)) {
 			return outcome, err
 		}
-		if !l.await(ctx, w, alive) {
-			return outcome, nil
+		if turn, err := l.await(ctx, w, p); !turn {
+			return outcome, err
 		}
 	}
 }
@@ -117,16 +150,21 @@ func isEmpty(o raftfsm.Outcome, err error) bool {
 // short is false, it is answered empty.
 type entrance struct {
 	short  bool // the client does not wait
+	moved  bool // another node leads
 	ask    bool // only the log can answer, and at once
 	turn   bool // it may propose at once
 	parked bool
 }
 
-// enter lets a receiver go at once, or parks it if it waits.
-func (l *line) enter(w *waiter, c sqs.ReceiveMessage, wait time.Duration) entrance {
+// enter lets a receiver go at once, or parks it if it waits. Without a fresh
+// proof that this node leads, an empty answer has to come from the log.
+func (l *line) enter(w *waiter, p *poll) entrance {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	key := c.Queue
+	if l.away {
+		return entrance{moved: true}
+	}
+	key, wait := p.command.Queue, p.wait
 	q := l.queues[key]
 	limit := 1
 	if q != nil {
@@ -137,7 +175,7 @@ func (l *line) enter(w *waiter, c sqs.ReceiveMessage, wait time.Duration) entran
 		wait = sight.wait
 	}
 	short := wait == 0
-	if !sight.open || c.AttemptID != "" && l.repeats(c) {
+	if !sight.open || p.command.AttemptID != "" && l.repeats(p.command) {
 		return entrance{short: short, ask: true}
 	}
 	if q == nil {
@@ -146,15 +184,17 @@ func (l *line) enter(w *waiter, c sqs.ReceiveMessage, wait time.Duration) entran
 	}
 	l.letGo(q, sight) // whoever stands here comes first
 	l.tickets++
-	w.queue, w.turn, w.ticket, w.end = q, false, l.tickets, l.elapsed()+wait
+	w.queue, w.turn, w.ticket, w.end = q, false, l.tickets, l.elapsed()+wait-p.waited
+	w.remote = p.remote
+	proven := l.proven()
 	switch {
-	case sight.available > q.proposed:
+	case sight.available > q.proposed || p.again || !proven && !short:
 		q.proposed++
 		w.turn = true
 		return entrance{short: short, turn: true}
-	case short && sight.mayBeFull():
+	case short && (sight.mayBeFull() || !proven):
 		return entrance{short: short, ask: true}
-	case short || l.draining:
+	case short || l.ends(w):
 		q.empty++
 		return entrance{short: short}
 	}
@@ -163,44 +203,60 @@ func (l *line) enter(w *waiter, c sqs.ReceiveMessage, wait time.Duration) entran
 	return entrance{parked: true}
 }
 
-// await returns true when it is w's turn, with w counted as proposed, and false
-// when its wait is over. Then it stands nowhere any more.
-func (l *line) await(ctx context.Context, w *waiter, alive func() bool) bool {
+// await returns true when it is w's turn, with w counted as proposed. Else w
+// stands nowhere any more: its wait is over, or this node does not lead.
+func (l *line) await(ctx context.Context, w *waiter, p *poll) (turn bool, err error) {
+	if p.parked != nil {
+		p.parked()
+	}
 	for {
 		select {
 		case <-w.signal:
 		case <-ctx.Done():
 			l.leave(w)
-			return false
+			return false, nil
 		}
-		turn, over := l.news(w)
+		turn, over, err := l.news(w)
 		if over {
-			return false
+			return false, err
 		}
-		if alive != nil && !alive() {
-			l.leave(w)
-			return false
+		if turn && p.turn != nil {
+			turn, err = p.turn(ctx), errMoved
+		} else if p.alive != nil && !p.alive() {
+			turn, over = false, true
 		}
 		if turn {
-			return true
+			return true, nil
+		}
+		if over || err != nil {
+			l.leave(w)
+			return false, err
 		}
 	}
 }
 
 // news tells w why it was signalled, and sets the time of the next signal.
-func (l *line) news(w *waiter) (turn, over bool) {
+func (l *line) news(w *waiter) (turn, over bool, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if w.turn {
-		return true, false
-	}
-	if l.draining || l.elapsed() >= w.end {
+	switch {
+	case w.turn:
+		return true, false, nil
+	case l.away:
+		l.unpark(w)
+		return false, true, errMoved
+	case l.ends(w):
 		l.unpark(w)
 		w.queue.empty++
-		return false, true
+		return false, true, nil
 	}
 	l.wheel.arm(w, l.elapsed())
-	return false, false
+	return false, false, nil
+}
+
+// ends reports whether w is answered empty now. The caller holds mu.
+func (l *line) ends(w *waiter) bool {
+	return l.draining && !w.remote || l.elapsed() >= w.end
 }
 
 // leave takes w out of the line. If it was w's turn, the next one gets it.
@@ -224,7 +280,7 @@ func (l *line) comeBack(w *waiter, empty bool) bool {
 	q := w.queue
 	w.turn = false
 	q.proposed--
-	again := empty && !l.draining && l.elapsed() < w.end
+	again := empty && !l.ends(w)
 	switch {
 	case again:
 		if l.queues[q.key] == nil {
@@ -264,6 +320,22 @@ func (l *line) drain() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.draining = true
+	l.wakeAll()
+}
+
+// lead tells whether this node leads. If it does not, all who wait or come have to
+// go elsewhere. A line that was never told belongs to a node that is alone.
+func (l *line) lead(leads bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.away = !leads
+	if l.away {
+		l.wakeAll()
+	}
+}
+
+// wakeAll has all who are parked look again. The caller holds mu.
+func (l *line) wakeAll() {
 	for _, q := range l.queues {
 		for w := q.waiters.first; w != nil; w = w.next {
 			w.wake()
@@ -373,6 +445,9 @@ func (l *line) park(w *waiter) {
 	w.parked = true
 	w.queue.waiters.insert(w)
 	l.wheel.arm(w, l.elapsed())
+	if l.away {
+		w.wake()
+	}
 	if l.parked.Add(1) == 1 {
 		select {
 		case l.started <- struct{}{}:

@@ -383,14 +383,39 @@ func TestFullInFlightWindow(t *testing.T) {
 		if proposed := n.Metrics().Commands - before; proposed > 1 {
 			t.Errorf("long poll: %d receives were proposed in vain", proposed)
 		}
-		go func() {
+		var deleted sync.WaitGroup
+		deleted.Go(func() {
 			time.Sleep(time.Second)
 			do(t, n, sqs.DeleteMessageBatch{Queue: queue, Receipts: []sqs.Receipt{first.Messages[0].Receipt}})
-		}()
+		})
 		begin = time.Now()
 		d = receive(t, n, 10*time.Second)
 		if len(d.Messages) != 1 || time.Since(begin) > 1100*time.Millisecond {
 			t.Errorf("after a delete: got %d messages after %v, want 1 after 1s", len(d.Messages), time.Since(begin))
+		}
+		deleted.Wait()
+	})
+}
+
+// A parked receive gets its message when the limit of messages in flight is raised.
+func TestRaisedInFlightLimitWakes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		config := bubbleConfig()
+		config.Seed.Account = queue.Account
+		config.Seed.Rules.InFlightLimit = 1
+		n := start(t, config)
+		createQueue(t, n)
+		send(t, n, "first", 0)
+		send(t, n, "second", 0)
+		receive(t, n, 0)
+		go func() {
+			time.Sleep(time.Second)
+			do(t, n, raftfsm.SetSetting{Name: "inflight-limit", Value: "2"})
+		}()
+		begin := time.Now()
+		d := receive(t, n, 10*time.Second)
+		if len(d.Messages) != 1 || time.Since(begin) > 1100*time.Millisecond {
+			t.Errorf("got %d messages after %v, want 1 after 1s", len(d.Messages), time.Since(begin))
 		}
 	})
 }
@@ -437,6 +462,35 @@ func TestNoWakeUpIsLost(t *testing.T) {
 			t.Errorf("got %d of %d messages at once", received.Load(), senders*each)
 		}
 		all.Wait()
+	})
+}
+
+// TestLineOfNodeThatLeadsNoMore sends all away at once, and nobody is proposed.
+func TestLineOfNodeThatLeadsNoMore(t *testing.T) {
+	inBubble(t, func(t *testing.T, n *Node) {
+		moved := make(chan error, 2)
+		wait := func() {
+			_, err := n.line.receive(t.Context(), &poll{command: receiveOne(time.Minute), wait: 20 * time.Second})
+			moved <- err
+		}
+		go wait()
+		time.Sleep(1500 * time.Millisecond)
+		began, before := time.Now(), n.Metrics().Commands
+		n.line.lead(false)
+		go wait()
+		for range 2 {
+			if err := <-moved; !errors.Is(err, errMoved) || time.Since(began) != 0 {
+				t.Errorf("got %v after %v, want %v at once", err, time.Since(began), errMoved)
+			}
+		}
+		if n.line.parked.Load() != 0 || n.Metrics().Commands != before {
+			t.Errorf("%d are parked, %d commands were proposed", n.line.parked.Load(), n.Metrics().Commands-before)
+		}
+		n.line.lead(true)
+		send(t, n, "m", 0)
+		if d := receive(t, n, time.Second); len(d.Messages) != 1 {
+			t.Errorf("got %+v after it leads again", d)
+		}
 	})
 }
 

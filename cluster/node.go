@@ -10,6 +10,7 @@ import (
 
 	"github.com/hashicorp/raft"
 
+	"holdfast.internal/cluster/peer"
 	"holdfast.internal/raftfsm"
 	"holdfast.internal/sns"
 	"holdfast.internal/sqs"
@@ -19,10 +20,16 @@ import (
 // and its receivers in waiting. It is safe for concurrent use.
 type Node struct {
 	config      Config
-	identity    identity
 	stores      *stores
+	members     *members
+	port        *peer.Port // nil if the node is alone
+	formation   *formation // nil if the node is alone
+	pings       *pings     // nil if the node is alone
+	readiness   readiness
 	machine     *raftfsm.Machine
+	damage      *damage
 	group       *group
+	gateway     *gateway // nil if the node is alone
 	line        *line
 	clock       *clock
 	gauges      *gauges
@@ -34,23 +41,28 @@ type Node struct {
 	tracing     sync.Mutex // held by the one trace that runs
 	startedAt   time.Duration
 
+	aloneID  string // the cluster's, if the node is alone
 	draining atomic.Bool
 	stop     context.CancelFunc
 	loops    sync.WaitGroup
+	dying    sync.Once
 	closing  sync.Once
 	closed   error
 }
 
-// Start opens the node's data directory, replays its log, forms the cluster if
-// there is none yet, and returns when the node serves. ExitCode tells what an
-// error of it means to the process.
+// Start opens the node's data directory and replays its log. A node that is alone
+// forms its cluster if there is none yet, and serves when Start returns. A member
+// looks for the others from then on; until it has found them Ready says what it
+// waits for, and commands wait as they do for a leader. ExitCode tells what an
+// error of Start means to the process.
 func Start(ctx context.Context, c Config) (*Node, error) {
 	c, err := c.withDefaults()
 	if err != nil {
 		return nil, err
 	}
 	n := &Node{config: c, startedAt: c.Elapsed(), fsyncs: &histogram{elapsed: c.Elapsed}}
-	dog := newWatchdog(c.Fatal)
+	n.members = newMembers(c.NodeName, c.Members, c.Elapsed)
+	dog := newWatchdog(n.fatal)
 	if err := n.open(dog); err != nil {
 		return nil, err
 	}
@@ -59,64 +71,158 @@ func Start(ctx context.Context, c Config) (*Node, error) {
 	n.loops.Go(func() { dog.run(background) })
 	n.loops.Go(func() { n.line.run(background) })
 
-	seed := c.Seed
-	seed.ClusterID = n.identity.ClusterID
-	if err := n.group.lead(ctx, seed); err != nil {
-		return nil, errors.Join(err, n.Close())
+	if n.members.alone() {
+		if err := n.group.lead(ctx); err != nil {
+			return nil, errors.Join(err, n.Close())
+		}
+	} else {
+		n.join(background)
 	}
-	pulse := &pulse{group: n.group, log: c.Logger}
 	n.gauges.look()
-	n.loops.Go(func() { n.group.follow(background) })
-	n.loops.Go(func() { n.gauges.run(background) })
-	n.loops.Go(func() { n.strandings.run(background) })
-	n.loops.Go(func() { n.undelivered.run(background) })
-	n.loops.Go(func() { pulse.run(background) })
-	n.loops.Go(func() { n.snapshotter.run(background) })
-	c.Logger.Info("node started", "node", c.NodeName, "raft_id", n.identity.RaftID,
-		"cluster_id", n.identity.ClusterID, "applied", n.machine.AppliedIndex(), "pid", os.Getpid())
+	pulse := &pulse{group: n.group, log: c.Logger}
+	loops := []func(context.Context){
+		n.group.follow, n.gauges.run, n.strandings.run, n.undelivered.run, pulse.run, n.snapshotter.run,
+	}
+	if n.gateway != nil {
+		loops = append(loops, n.gateway.follow, n.gateway.keepSession)
+	}
+	for _, loop := range loops {
+		n.loops.Go(func() { loop(background) })
+	}
+	c.Logger.Info("node started", "node", c.NodeName, "raft_id", n.group.id,
+		"cluster_id", n.clusterID(), "applied", n.machine.AppliedIndex(), "pid", os.Getpid())
 	return n, nil
 }
 
-// open opens the stores and makes the parts, none of which runs yet but raft.
-func (n *Node) open(dog *watchdog) error {
-	c := n.config
-	if c.InMemory != nil {
-		n.stores, n.identity = c.InMemory.open(c.NodeName)
-	} else {
-		var err error
-		if n.stores, n.identity, err = openStores(c, n.fsyncs, dog.logFailed); err != nil {
-			return err
+// join has a member talk to the others: first until there is a cluster, then as
+// one of it.
+func (n *Node) join(ctx context.Context) {
+	n.loops.Go(func() {
+		if err := n.port.Serve(); err != nil {
+			n.fatal(1, err)
 		}
+	})
+	n.loops.Go(func() {
+		if err := n.formation.run(ctx); err != nil {
+			n.fatal(logErrorCode(err), err)
+			return
+		}
+		n.pings.run(ctx)
+	})
+}
+
+// open opens the stores and makes the parts, none of which runs yet but raft.
+func (n *Node) open(dog *watchdog) (err error) {
+	c := n.config
+	id, err := n.openStores(dog)
+	if err != nil {
+		return err
 	}
-	n.clock = newClock(c.Now, c.Elapsed, c.Logger)
-	n.strandings = newStrandings(c.Elapsed, c.Logger)
-	n.undelivered = newUndelivered(c.Elapsed, c.Logger)
-	n.machine = raftfsm.New(n.stores.bodies, func(events []sqs.Event) {
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, n.closePort(), n.stores.close())
+		}
+	}()
+	n.clock = newClock(c.Now, c.Elapsed, 1+len(n.members.others), c.Logger)
+	n.readiness.elapsed = c.Elapsed
+	leads := func() bool { return n.group.leading.Load() }
+	n.strandings = newStrandings(c.Elapsed, leads, c.Logger)
+	n.undelivered = newUndelivered(c.Elapsed, leads, c.Logger)
+	n.damage = &damage{
+		bodies: n.stores.bodies, repair: n.stores.repair, log: c.Logger, call: n.call,
+		next:   func() uint64 { return n.machine.NextBody() },
+		others: func() []peer.Target { return n.members.others },
+		do:     func(ctx context.Context, c raftfsm.Command) (raftfsm.Outcome, error) { return n.Do(ctx, c) },
+	}
+	n.machine = raftfsm.New(n.damage.shared(), func(events []sqs.Event) {
 		n.strandings.notify(events)
 		n.line.notify(events)
 	})
 	n.machine.NotifyTopics(n.undelivered.notify)
+	n.stores.retention.lowest = func() uint64 { return n.members.lowestApplied(n.machine.AppliedIndex()) }
 	n.tails = &tails{machine: n.machine}
 	receive := func(ctx context.Context, c sqs.ReceiveMessage) (raftfsm.Outcome, error) {
 		return n.group.propose(ctx, c, nil)
 	}
 	n.line = newLine(receive, n.machine.View, n.clock.now, c.Elapsed)
-	group, err := openGroup(groupConfig{
-		id: raft.ServerID(n.identity.RaftID), stores: n.stores, machine: n.machine,
-		clock: n.clock, timeout: c.RequestTimeout, log: c.Logger,
-	})
-	if err != nil {
-		return errors.Join(err, n.stores.close())
+	if err := n.openGroup(id, dog); err != nil {
+		return err
 	}
-	n.group = group
 	n.gauges = &gauges{
-		dir: c.DataDir, memory: c.Memory, reserve: c.DiskReserve,
-		admission: group.admission, machine: n.machine, log: c.Logger,
+		dir: c.DataDir, memory: c.Memory, reserve: c.DiskReserve, majority: n.members.lowDisk,
+		admission: n.group.admission, machine: n.machine, log: c.Logger,
 	}
-	n.snapshotter = newSnapshotter(c, group, n.stores, n.gauges)
+	n.snapshotter = newSnapshotter(c, n.group, n.stores, n.gauges)
+	n.snapshotter.ending = n.draining.Load
 	dog.busy = n.stores.busy
 	dog.tick = func() { n.clock.now() }
+	dog.replaceable = func() bool { return n.group.leading.Load() && n.members.hasMajority(len(n.members.up())) }
 	return nil
+}
+
+func (n *Node) openStores(dog *watchdog) (id identity, err error) {
+	c := n.config
+	if c.InMemory != nil {
+		n.stores, id = c.InMemory.open(c.NodeName, len(c.Members) > 0)
+		return id, nil
+	}
+	n.stores, id, err = openStores(c, n.fsyncs, dog.failed)
+	return id, err
+}
+
+// openGroup starts raft. A node that is alone is the only voter of its group, and
+// names itself when the group is new.
+func (n *Node) openGroup(id identity, dog *watchdog) (err error) {
+	c := n.config
+	empty, err := n.stores.empty()
+	if err == nil {
+		err = n.stores.check()
+	}
+	if err != nil {
+		return err
+	}
+	group := groupConfig{
+		id: raft.ServerID(id.RaftID), stores: n.stores, machine: n.machine,
+		clock: n.clock, elapsed: c.Elapsed, failed: dog.failed, timeout: c.RequestTimeout, log: c.Logger, fatal: n.fatal,
+		seed: func() raftfsm.Settings {
+			seed := c.Seed
+			seed.ClusterID = n.clusterID()
+			return seed
+		},
+	}
+	if n.members.alone() {
+		n.aloneID = id.ClusterID
+		address, _ := raft.NewInmemTransport(raft.ServerAddress(id.RaftID))
+		group.transport = func() guardedTransport {
+			_, transport := raft.NewInmemTransport(address)
+			return transport
+		}
+		if n.group, err = openGroup(group); err != nil || !empty {
+			return err
+		}
+		return n.group.bootstrap([]raft.Server{{ID: group.id, Address: address}})
+	}
+	n.openPort(id)
+	group.transport, group.breakLinks = n.transport, n.breakLinks
+	group.ask = n.pings.refresh
+	group.lease = newLease(c.Elapsed, n.members.hasMajority)
+	group.leads = n.line.lead
+	n.line.proven = group.lease.holds
+	n.line.lead(false)
+	if n.group, err = openGroup(group); err != nil {
+		return err
+	}
+	n.gateway = newGateway(n)
+	n.gateway.handle()
+	return n.formation.resume(!empty)
+}
+
+// clusterID is that of the cluster that the node is of; empty if there is none yet.
+func (n *Node) clusterID() string {
+	if n.formation == nil {
+		return n.aloneID
+	}
+	return n.formation.clusterID()
 }
 
 // Do proposes a command and returns its outcome. A SendMessageBatch has one body
@@ -129,6 +235,9 @@ func (n *Node) Do(ctx context.Context, c raftfsm.Command, bodies ...[]byte) (raf
 		if err := n.ensureSigningKey(ctx); err != nil {
 			return raftfsm.Outcome{}, err
 		}
+	}
+	if n.gateway != nil {
+		return n.gateway.do(ctx, c, bodies)
 	}
 	return n.group.propose(ctx, c, bodies)
 }
@@ -144,14 +253,20 @@ func (n *Node) Do(ctx context.Context, c raftfsm.Command, bodies ...[]byte) (raf
 // The error is that of Do, or the *sqs.Error that the queue answers with; then
 // Delivery.Index is set.
 func (n *Node) Receive(ctx context.Context, c sqs.ReceiveMessage, wait time.Duration, alive func() bool) (Delivery, error) {
-	outcome, err := n.line.receive(ctx, c, wait, alive)
+	outcome, err := n.receive(ctx, c, wait, alive)
 	if err != nil {
 		return Delivery{}, err
 	}
 	return deliver(outcome, n.machine.Settings(), func(m sqs.Received, err error) {
-		n.config.Logger.Error("message withheld, its body is damaged",
-			"account", c.Queue.Account, "queue", c.Queue.Name, "sequence_number", m.SequenceNumber, "err", err)
+		n.damage.withheld(context.WithoutCancel(ctx), c.Queue, m, err)
 	})
+}
+
+func (n *Node) receive(ctx context.Context, c sqs.ReceiveMessage, wait time.Duration, alive func() bool) (raftfsm.Outcome, error) {
+	if n.gateway != nil {
+		return n.gateway.receive(ctx, c, wait, alive)
+	}
+	return n.line.receive(ctx, &poll{command: c, wait: wait, alive: alive})
 }
 
 // ParseHandle reads a receipt handle; false for a text that no node of this
@@ -167,17 +282,37 @@ func (n *Node) Settings() raftfsm.Settings { return n.machine.Settings() }
 // Now is cluster time, for Date headers and metrics. It never goes back.
 func (n *Node) Now() sqs.Time { return n.clock.now() }
 
-// Ready reports whether the node serves: it leads, has applied its log, and is
-// not draining. If not, it says why.
+// Ready reports whether the node serves: it is a member of a cluster that has a
+// leader, has applied its log, and is not draining. If not, it says why.
 func (n *Node) Ready() (bool, []string) {
-	var reasons []string
-	if !n.group.leading.Load() {
-		reasons = append(reasons, "no leader")
-	}
+	reasons := n.unready()
 	if n.draining.Load() {
 		reasons = append(reasons, "draining")
 	}
 	return len(reasons) == 0, reasons
+}
+
+func (n *Node) unready() []string {
+	leading := n.group.leading.Load()
+	switch {
+	case leading:
+		n.readiness.led()
+		return n.sessionless()
+	case n.formation == nil:
+		return []string{"no leader"}
+	}
+	if obstacle := n.formation.waitsFor(); obstacle != "" {
+		return []string{obstacle}
+	}
+	return append(n.readiness.reasons(), n.sessionless()...)
+}
+
+// sessionless says that a member cannot number its operations yet.
+func (n *Node) sessionless() []string {
+	if n.gateway == nil || n.gateway.ready() {
+		return nil
+	}
+	return []string{"session not open"}
 }
 
 // Queues describes all queues as of now, in the order of their keys.
@@ -193,6 +328,9 @@ func (n *Node) Queues() []sqs.QueueCensus {
 func (n *Node) Drain() {
 	n.draining.Store(true)
 	n.line.drain()
+	if n.gateway != nil {
+		n.gateway.drain()
+	}
 	n.tails.drain()
 }
 
@@ -219,8 +357,32 @@ func (n *Node) Close() error {
 
 func (n *Node) end() error {
 	n.stores.stop()
-	err := n.group.close()
+	n.handOver()
+	err := n.group.close(n.breakConnections)
 	n.stop()
+	err = errors.Join(err, n.closePort())
 	n.loops.Wait()
 	return errors.Join(err, n.stores.close())
+}
+
+func (n *Node) breakConnections() {
+	if n.port != nil {
+		n.port.CloseConnections()
+	}
+}
+
+func (n *Node) closePort() error {
+	if n.port == nil {
+		return nil
+	}
+	return n.port.Close()
+}
+
+// fatal ends the process. The others see it gone first: the kernel would keep the
+// connections open for as long as a thread hangs in fsync.
+func (n *Node) fatal(code int, err error) {
+	if n.port != nil {
+		_ = n.port.Abort()
+	}
+	n.dying.Do(func() { n.config.Fatal(code, err) })
 }

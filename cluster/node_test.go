@@ -151,13 +151,13 @@ func TestRestartKeepsMessagesLeasesAndCounts(t *testing.T) {
 			if snapshots {
 				awaitSnapshot(t, n)
 			}
-			id, settings := n.identity, n.Settings()
+			id, settings := n.group.id, n.Settings()
 			stop(t, n)
 
 			wall = wall.Add(20 * time.Second) // the lease goes on while the node is down
 			n = start(t, c)
-			if n.identity != id || n.Settings().ClusterID != settings.ClusterID {
-				t.Errorf("got identity %+v of cluster %s, want %+v", n.identity, n.Settings().ClusterID, id)
+			if n.group.id != id || n.Settings().ClusterID != settings.ClusterID {
+				t.Errorf("got raft id %s of cluster %s, want %+v", n.group.id, n.Settings().ClusterID, id)
 			}
 			totals := n.Status().Totals
 			if totals.Visible != 1 || totals.InFlight != 1 || totals.Delayed != 1 {

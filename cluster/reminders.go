@@ -18,6 +18,7 @@ const (
 // the one that applies entries must not wait for whoever reads the log.
 type reminders[K comparable] struct {
 	elapsed func() time.Duration
+	leads   func() bool // only the leader warns: all nodes hear the same
 	warn    func(K)
 
 	mu      sync.Mutex
@@ -43,7 +44,11 @@ func (r *reminders[K]) run(ctx context.Context) {
 			return
 		case <-ticker.C:
 		}
-		for _, thing := range r.due() {
+		due := r.due()
+		if !r.leads() {
+			continue
+		}
+		for _, thing := range due {
 			r.warn(thing)
 		}
 	}

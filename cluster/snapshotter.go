@@ -10,7 +10,6 @@ import (
 	"github.com/hashicorp/raft"
 
 	"holdfast.internal/raftfsm"
-	"holdfast.internal/sqs"
 	"holdfast.internal/wal"
 )
 
@@ -26,6 +25,9 @@ const (
 	// snapshotFreedBytes is by how much the bodies of live messages may shrink
 	// before a snapshot is due, which gives their place on disk back.
 	snapshotFreedBytes = 1 << 30
+
+	// snapshotHalfBytes is the same, if it is half of what is on disk.
+	snapshotHalfBytes = snapshotLogBytes
 
 	// snapshotScarceBytes is the same of both, and of the log, while the disk is
 	// below its reserve: what consumers have let go is given back soon.
@@ -54,7 +56,9 @@ type snapshotter struct {
 	live    func() liveBodies
 	disk    func() (free int64, low bool)
 	elapsed func() time.Duration
-	entries uint64 // test knob: due after so many entries; 0: off
+	ending  func() bool // the node gives up a snapshot that is being written
+	entries uint64      // test knob: due after so many entries; 0: off
+	machine *raftMachine
 	log     *slog.Logger
 
 	last     snapshotMark
@@ -73,46 +77,46 @@ type snapshotMark struct {
 	duration time.Duration
 }
 
-// liveBodies is how many messages there are, and how large a body on disk is on
-// average, in bytes.
+// liveBodies is how many messages there are, how large a body on disk is on
+// average, and how large all are that are there, in bytes.
 type liveBodies struct {
 	messages uint64
 	size     uint64
+	disk     uint64
 }
 
 // countLive asks the state and the body store. A message has one body, but for
 // copies, which will share theirs.
-func countLive(machine *raftfsm.Machine, segments wal.SegmentStats, now sqs.Time) liveBodies {
-	var totals sqs.Totals
-	machine.View(func(v raftfsm.View) { totals = v.Queues().Totals(now) })
-	return liveBodies{
-		messages: uint64(totals.Visible + totals.InFlight + totals.Delayed),
-		size:     uint64(segments.Bytes) / max(segments.Bodies, 1),
-	}
+func countLive(machine *raftfsm.Machine, segments wal.SegmentStats) liveBodies {
+	l := liveBodies{size: uint64(segments.Bytes) / max(segments.Bodies, 1), disk: uint64(segments.Bytes)}
+	machine.View(func(v raftfsm.View) { l.messages = v.Queues().Messages() })
+	return l
 }
 
 // newSnapshotter begins where the newest snapshot stands: what was written to
 // the log since counts, or a node that is killed often would never take one.
 func newSnapshotter(c Config, g *group, s *stores, disk *gauges) *snapshotter {
 	first, _ := s.log.FirstIndex() // an error here is one of the log, which raises it
-	last, newest := g.raft.LastIndex(), snapshotIndex(g.raft)
+	last, newest := g.raft.Load().LastIndex(), snapshotIndex(g.raft.Load())
 	replayed := uint64(0)
 	if last > newest {
 		replayed = uint64(float64(s.logBytes()) * float64(last-newest) / float64(last-first+1))
 	}
-	live := func() liveBodies { return countLive(g.machine, s.segments(), g.clock.now()) }
+	live := func() liveBodies { return countLive(g.machine, s.segments()) }
 	return &snapshotter{
 		live: live,
 		disk: func() (int64, bool) {
 			r := disk.read()
 			return r.free, r.lowDisk
 		},
-		take:    func() error { return g.raft.Snapshot().Error() },
+		take:    func() error { return g.raft.Load().Snapshot().Error() },
 		applied: g.machine.AppliedIndex,
-		written: func() uint64 { return replayed + g.coalescer.bytes.Load() },
+		written: func() uint64 { return replayed + s.written() },
 		pending: s.bodies.Pending,
 		elapsed: c.Elapsed,
+		ending:  func() bool { return false },
 		entries: c.SnapshotEntries,
+		machine: g.guarded,
 		log:     c.Logger,
 		// raft's own entries, which the machine does not count, may come last.
 		last: snapshotMark{applied: min(newest, g.machine.AppliedIndex()), messages: live().messages, at: c.Elapsed()},
@@ -155,8 +159,14 @@ func (s *snapshotter) due() bool {
 	if now-s.last.at < snapshotPause*s.last.duration {
 		return false
 	}
-	written := s.written() - s.last.written
-	return written >= snapshotLogBytes || max(written, s.freed()) >= snapshotScarceBytes && s.gains()
+	written, freed := s.written()-s.last.written, s.freed()
+	switch {
+	case written >= snapshotLogBytes:
+		return true
+	case freed >= snapshotHalfBytes && freed >= s.live().disk/2:
+		return true
+	}
+	return max(written, freed) >= snapshotScarceBytes && s.gains()
 }
 
 // gains reports whether the disk is below its reserve and a snapshot gives more
@@ -190,13 +200,13 @@ func (s *snapshotter) snapshot(ctx context.Context) {
 		return
 	case err != nil:
 		s.failed, s.failedAt = true, now
-		if ctx.Err() == nil {
+		if ctx.Err() == nil && !s.ending() {
 			s.log.Error("snapshot was not taken", "err", err)
 		}
 		return
 	default:
 		s.taken.Add(1)
-		s.log.Info("snapshot taken", "applied", mark.applied, "duration", now-began)
+		s.log.Info("snapshot taken", "applied", mark.applied, "duration", now-began, "pause", s.machine.newest())
 	}
 	s.failed = false
 	mark.at, mark.duration = now, now-began

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"errors"
 	"log/slog"
 	"testing"
@@ -20,6 +21,7 @@ func TestSnapshotTriggers(t *testing.T) {
 		after   time.Duration
 		entries uint64
 		peak    uint64 // of live messages
+		disk    uint64 // bytes of bodies
 		free    int64  // of a disk below its reserve; 0: there is enough
 		want    bool
 	}{
@@ -31,6 +33,10 @@ func TestSnapshotTriggers(t *testing.T) {
 		{name: "ten minutes without changes", applied: 100, written: 1_000, after: time.Hour},
 		{name: "a GiB of bodies is gone", applied: 101, written: 1_100, gone: 1 << 20, after: time.Second, want: true},
 		{name: "less is gone", applied: 101, written: 1_100, gone: 1<<20 - 1, after: time.Minute},
+		{name: "half of what is on disk is gone", applied: 101, written: 1_100, gone: 64 << 10, disk: 128 << 20, after: 8 * time.Second, want: true},
+		{name: "less than half of it", applied: 101, written: 1_100, gone: 64 << 10, disk: 129 << 20, after: time.Minute},
+		{name: "half of little", applied: 101, written: 1_100, gone: 64<<10 - 1, disk: 64 << 20, after: time.Minute},
+		{name: "half of it, at once", applied: 101, written: 1_100, gone: 64 << 10, disk: 128 << 20, after: 7 * time.Second},
 		{name: "half is gone", applied: 101, written: 1_100, gone: 1 << 19, peak: 3 << 20, after: 8 * time.Second},
 		{name: "half is gone and the disk is low", applied: 101, written: 1_100, gone: 1 << 19, peak: 3 << 20, pending: 8, free: 4, after: 8 * time.Second, want: true},
 		{name: "half is gone and there is no room", applied: 101, written: 1_100, gone: 1 << 19, peak: 3 << 20, pending: 8, free: 3, after: 8 * time.Second},
@@ -40,10 +46,13 @@ func TestSnapshotTriggers(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			s := &snapshotter{
+				ending:  func() bool { return false },
 				applied: func() uint64 { return test.applied },
 				written: func() uint64 { return test.written },
 				pending: func() int64 { return test.pending },
-				live:    func() liveBodies { return liveBodies{messages: last.messages - test.gone, size: 1024} },
+				live: func() liveBodies {
+					return liveBodies{messages: last.messages - test.gone, size: 1024, disk: cmp.Or(test.disk, 4<<30)}
+				},
 				disk:    func() (int64, bool) { return test.free, test.free > 0 },
 				peak:    test.peak,
 				elapsed: func() time.Duration { return last.at + test.after },
@@ -59,6 +68,7 @@ func TestSnapshotTriggers(t *testing.T) {
 func TestSnapshotThatFailsIsTriedAgainLater(t *testing.T) {
 	now := time.Duration(0)
 	s := &snapshotter{
+		ending:  func() bool { return false },
 		take:    func() error { return errors.New("no space") },
 		applied: func() uint64 { return 10 },
 		written: func() uint64 { return 0 },
@@ -66,7 +76,7 @@ func TestSnapshotThatFailsIsTriedAgainLater(t *testing.T) {
 		live:    func() liveBodies { return liveBodies{} },
 		disk:    func() (int64, bool) { return 0, false },
 		elapsed: func() time.Duration { return now },
-		entries: 1, log: slog.New(slog.DiscardHandler),
+		entries: 1, machine: &raftMachine{}, log: slog.New(slog.DiscardHandler),
 	}
 	s.snapshot(t.Context())
 	if now = snapshotRetry - 1; s.due() {

@@ -2,11 +2,14 @@ package cluster
 
 import (
 	"os"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/hashicorp/raft"
 
+	"holdfast.internal/cluster/peer"
 	"holdfast.internal/raftfsm"
 	"holdfast.internal/sqs"
 )
@@ -83,6 +86,9 @@ type DiskStatus struct {
 	FsyncP99     time.Duration
 	Segments     int
 	SegmentBytes int64
+	// SnapshotPause is the longest for which a snapshot kept commands waiting
+	// since the start.
+	SnapshotPause time.Duration
 }
 
 // MemoryStatus is about this process.
@@ -95,12 +101,9 @@ func (n *Node) Status() Status {
 	group.PendingBytes = n.stores.bodies.Pending()
 	group.ParkedPolls = int(n.line.parked.Load())
 	group.First, _ = n.stores.log.FirstIndex()
-	if group.Role == "leader" {
-		group.Leader = n.config.NodeName
-	}
 	s := Status{
 		Node:      n.config.NodeName,
-		ClusterID: n.identity.ClusterID,
+		ClusterID: n.clusterID(),
 		Version:   n.config.Version,
 		Format:    FormatStatus{Current: n.machine.Settings().Version, Min: 1, Max: raftfsm.StateVersion},
 		PID:       os.Getpid(),
@@ -114,13 +117,39 @@ func (n *Node) Status() Status {
 		Memory:    MemoryStatus{RSSBytes: residentMemory(), HeapBytes: n.gauges.read().heap},
 	}
 	s.Ready, s.Reasons = n.Ready()
-	s.Members = []MemberStatus{{
-		Name: s.Node, ID: n.identity.RaftID, Peer: "in-memory", Suffrage: "voter", Up: true,
-		Applied: group.Applied, ClockOffset: s.Time.WallOffset, Version: s.Version,
-	}}
-	n.machine.View(func(v raftfsm.View) { s.Totals = v.Queues().Totals(s.Time.Cluster) })
+	s.Members = n.memberStatus(group, s.Time.WallOffset)
+	n.machine.View(func(v raftfsm.View) {
+		s.Totals = v.Queues().Totals(s.Time.Cluster)
+		s.Groups[0].Sessions = v.Sessions()
+	})
 	return s
 }
+
+// memberStatus describes the members by raft's configuration, by name.
+func (n *Node) memberStatus(own GroupStatus, wallOffset time.Duration) (list []MemberStatus) {
+	for _, server := range n.group.raft.Load().GetConfiguration().Configuration().Servers {
+		m := MemberStatus{
+			Name: nameOf(server.ID), ID: string(server.ID), Peer: "in-memory", Suffrage: strings.ToLower(server.Suffrage.String()),
+		}
+		if target, err := peer.ParseTarget(string(server.Address)); err == nil {
+			m.Peer = target.Address
+		}
+		if server.ID == n.group.id {
+			m.Up, m.Applied, m.ClockOffset, m.Version = true, own.Applied, wallOffset, n.config.Version
+		} else if r, ok := n.members.newest(m.Name); ok {
+			m.LastContact = n.config.Elapsed() - r.at
+			m.Up, m.Applied, m.Version = m.LastContact <= upFor, r.Applied, r.Version
+			m.ClockOffset, _ = n.clock.peerOffset(m.Name)
+			m.LagEntries = max(own.Applied, r.Applied) - r.Applied
+		}
+		list = append(list, m)
+	}
+	slices.SortFunc(list, func(a, b MemberStatus) int { return strings.Compare(a.ID, b.ID) })
+	return list
+}
+
+// FullDigest is that of the state as of now (raftfsm.Machine.FullDigest).
+func (n *Node) FullDigest() raftfsm.IndexedDigest { return n.machine.FullDigest() }
 
 func (n *Node) diskStatus() DiskStatus {
 	r, segments := n.gauges.read(), n.stores.segments()
@@ -128,6 +157,7 @@ func (n *Node) diskStatus() DiskStatus {
 		FreeBytes: r.free, ReserveBytes: n.config.DiskReserve, State: "ok",
 		FsyncP50: n.fsyncs.quantile(0.5), FsyncP99: n.fsyncs.quantile(0.99),
 		Segments: segments.Segments, SegmentBytes: segments.Bytes,
+		SnapshotPause: n.snapshotter.machine.longest(),
 	}
 	switch {
 	case r.broken:
@@ -146,13 +176,16 @@ func (c *clock) status() TimeStatus {
 
 // status is what the group itself knows.
 func (g *group) status() GroupStatus {
+	r := g.raft.Load()
+	leader, _, _ := g.leader()
 	return GroupStatus{
-		Role:     roleName(g.raft.State()),
-		Term:     g.raft.CurrentTerm(),
-		Commit:   g.raft.CommitIndex(),
+		Role:     roleName(r.State()),
+		Leader:   leader.Name,
+		Term:     r.CurrentTerm(),
+		Commit:   r.CommitIndex(),
 		Applied:  g.machine.AppliedIndex(),
-		Last:     g.raft.LastIndex(),
-		Snapshot: snapshotIndex(g.raft),
+		Last:     r.LastIndex(),
+		Snapshot: snapshotIndex(r),
 		Digests:  g.machine.Digests(),
 	}
 }

@@ -28,14 +28,19 @@ type stores struct {
 	stable    raft.StableStore
 	snapshots raft.SnapshotStore
 	bodies    raftfsm.Bodies
+	repair    func(number uint64, body []byte) (kept bool, err error) // of a damaged body
 
 	// scan reads entries of the log, both ends included (wal.Scan).
 	scan     func(from, to uint64, visit func(*raft.Log) error) error
 	logBytes func() int64            // on disk
 	segments func() wal.SegmentStats // of the bodies on disk
 	busy     func() time.Duration    // how long the write that runs now has been running
+	written  func() uint64           // bytes written to the log by this process
+	identify func(identity) error    // writes down who the node is
 	stop     func()                  // gives up a snapshot that is being written
-	close    func() error
+
+	retention *retention // of the log
+	close     func() error
 }
 
 // openStores opens the data directory: it takes the node's lock, finds out or
@@ -44,7 +49,8 @@ func openStores(c Config, fsyncs *histogram, fatal func(error)) (_ *stores, _ id
 	if err := os.MkdirAll(c.DataDir, 0o700); err != nil {
 		return nil, identity{}, fmt.Errorf("make data directory: %w", err)
 	}
-	id, known, err := readIdentity(c.DataDir, c.NodeName)
+	member := len(c.Members) > 0
+	id, known, err := readIdentity(c.DataDir, c.NodeName, member)
 	if err != nil {
 		return nil, id, fmt.Errorf("open %s: %w", c.DataDir, err)
 	}
@@ -59,7 +65,7 @@ func openStores(c Config, fsyncs *histogram, fatal func(error)) (_ *stores, _ id
 		}
 	}()
 	if !known {
-		id = newIdentity(c.NodeName)
+		id = mintIdentity(c.NodeName, member)
 		if err := id.write(c.DataDir); err != nil {
 			return nil, id, err
 		}
@@ -68,8 +74,15 @@ func openStores(c Config, fsyncs *histogram, fatal func(error)) (_ *stores, _ id
 	if err != nil {
 		return nil, id, fmt.Errorf("ask for size of disk: %w", err)
 	}
+	if known {
+		if err := wal.CheckLogThere(c.DataDir); err != nil {
+			return nil, id, fmt.Errorf("open log: %w", err)
+		}
+	}
+	keep := &retention{elapsed: c.Elapsed}
 	log, err := wal.OpenLog(filepath.Join(c.DataDir, logDir), wal.LogOptions{
-		RetainBytes: int(min(wal.DefaultRetainBytes, size/10)), Fatal: fatal, Observe: fsyncs.observe, Logger: c.Logger,
+		RetainBytes: int(min(c.retainBytes, size/10)), RetainLimit: int(min(c.retainLimit, size/10)), Needed: keep.needed,
+		Fatal: fatal, Observe: fsyncs.observe, Logger: c.Logger,
 	})
 	if err != nil {
 		return nil, id, fmt.Errorf("open log: %w", err)
@@ -90,8 +103,11 @@ func openStores(c Config, fsyncs *histogram, fatal func(error)) (_ *stores, _ id
 		return wal.Scan(filepath.Join(c.DataDir, logDir), from, to, visit)
 	}
 	return &stores{
-		scan: scan, log: log, stable: stable, snapshots: snapshots, bodies: segments,
-		logBytes: log.Bytes, segments: segments.Stats, busy: log.Busy, stop: segments.Stop, close: closeAll,
+		scan: scan, log: log, stable: stable, bodies: segments, repair: segments.Repair,
+		snapshots: pinnedSnapshots{snapshots, keep, log}, retention: keep,
+		logBytes: log.Bytes, segments: segments.Stats, busy: log.Busy, written: log.Written,
+		identify: func(id identity) error { return id.write(c.DataDir) },
+		stop:     segments.Stop, close: closeAll,
 	}, id, nil
 }
 
@@ -129,6 +145,55 @@ func (s *stores) empty() (bool, error) {
 	return true, nil
 }
 
+// check finds what raft would start on and should not: a term that is behind that
+// of an entry, so that this node could vote twice in it; and entries that are
+// neither in the log nor in a snapshot.
+func (s *stores) check() error {
+	first, err := s.log.FirstIndex()
+	if err != nil {
+		return fmt.Errorf("read first index: %w", err)
+	}
+	snapshots, err := s.snapshots.List()
+	if err != nil {
+		return fmt.Errorf("list snapshots: %w", err)
+	}
+	var covered, reached uint64 // an index, a term
+	if len(snapshots) > 0 {
+		covered, reached = snapshots[0].Index, snapshots[0].Term
+	}
+	if first > 0 {
+		last, err := s.lastEntry()
+		if err != nil {
+			return err
+		}
+		reached = max(reached, last.Term)
+	}
+	term, err := s.stable.GetUint64(keyCurrentTerm)
+	switch {
+	case reached == 0: // nothing is stored
+		return nil
+	case err != nil && err.Error() != "not found":
+		return fmt.Errorf("read term: %w", err)
+	case term < reached:
+		return fmt.Errorf("open group: %w: log or snapshot have entries of term %d, but %s has term %d", wal.ErrCorrupt, reached, stableFile, term)
+	case first > covered+1:
+		return fmt.Errorf("open group: %w: the log begins with entry %d, but the newest snapshot reaches only to entry %d", wal.ErrCorrupt, first, covered)
+	}
+	return nil
+}
+
+func (s *stores) lastEntry() (*raft.Log, error) {
+	last, err := s.log.LastIndex()
+	if err != nil {
+		return nil, fmt.Errorf("read last index: %w", err)
+	}
+	e := &raft.Log{}
+	if err := s.log.GetLog(last, e); err != nil {
+		return nil, fmt.Errorf("read last entry: %w", err)
+	}
+	return e, nil
+}
+
 // InMemory is what a node keeps when it has no data directory. A node that is
 // started with the InMemory of one that was closed goes on where it ended.
 type InMemory struct {
@@ -136,6 +201,7 @@ type InMemory struct {
 	stable    raft.StableStore
 	snapshots raft.SnapshotStore
 	id        atomic.Pointer[identity]
+	identify  func(identity) error // for tests: called before an identity is written down
 }
 
 // NewInMemory makes an empty one.
@@ -144,18 +210,30 @@ func NewInMemory() *InMemory {
 	return &InMemory{log: store, stable: store, snapshots: raft.NewInmemSnapshotStore()}
 }
 
-func (m *InMemory) open(name string) (*stores, identity) {
-	id := newIdentity(name)
+func (m *InMemory) open(name string, member bool) (*stores, identity) {
+	id := mintIdentity(name, member)
 	if !m.id.CompareAndSwap(nil, &id) {
 		id = *m.id.Load()
 	}
 	return &stores{
 		log: m.log, stable: m.stable, snapshots: m.snapshots, bodies: wal.NewBodies(),
-		scan:     scanStore(m.log),
-		logBytes: func() int64 { return 0 },
-		segments: func() wal.SegmentStats { return wal.SegmentStats{} },
-		busy:     func() time.Duration { return 0 },
-		stop:     func() {},
-		close:    func() error { return nil },
+		scan: scanStore(m.log),
+
+		retention: &retention{},
+		logBytes:  func() int64 { return 0 },
+		segments:  func() wal.SegmentStats { return wal.SegmentStats{} },
+		busy:      func() time.Duration { return 0 },
+		written:   func() uint64 { return 0 },
+		identify: func(id identity) error {
+			if m.identify != nil {
+				if err := m.identify(id); err != nil {
+					return err
+				}
+			}
+			m.id.Store(&id)
+			return nil
+		},
+		stop:  func() {},
+		close: func() error { return nil },
 	}, id
 }

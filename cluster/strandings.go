@@ -12,8 +12,8 @@ import (
 // dead-letter queue, because that queue does not exist.
 type strandings struct{ reminders[sqs.QueueKey] }
 
-func newStrandings(elapsed func() time.Duration, log *slog.Logger) *strandings {
-	return &strandings{reminders[sqs.QueueKey]{elapsed: elapsed, warn: func(queue sqs.QueueKey) {
+func newStrandings(elapsed func() time.Duration, leads func() bool, log *slog.Logger) *strandings {
+	return &strandings{reminders[sqs.QueueKey]{elapsed: elapsed, leads: leads, warn: func(queue sqs.QueueKey) {
 		log.Warn("dead-letter queue is missing; its source hands out messages again", "account", queue.Account, "queue", queue.Name)
 	}}}
 }
@@ -30,8 +30,8 @@ func (s *strandings) notify(events []sqs.Event) {
 // undelivered warns of subscriptions whose queue does not take what is published.
 type undelivered struct{ reminders[sns.Event] }
 
-func newUndelivered(elapsed func() time.Duration, log *slog.Logger) *undelivered {
-	return &undelivered{reminders[sns.Event]{elapsed: elapsed, warn: func(e sns.Event) {
+func newUndelivered(elapsed func() time.Duration, leads func() bool, log *slog.Logger) *undelivered {
+	return &undelivered{reminders[sns.Event]{elapsed: elapsed, leads: leads, warn: func(e sns.Event) {
 		subscription := string(sns.AppendSubscriptionARN(nil, e.Topic.Name, e.Subscription))
 		if e.Kind == sns.TextLogged {
 			log.Info("publishes for a phone number; there is nothing that sends text messages",

@@ -30,26 +30,28 @@ func (n *Node) ensureSigningKey(ctx context.Context) error {
 	if len(settings.SigningKeys) > 0 {
 		return nil
 	}
-	return n.addSigningKey(ctx, &settings, true)
+	_, err := n.addSigningKey(ctx, &settings, true)
+	return err
 }
 
-// RotateSigningKey makes a new key, which signs what is published from then on. The
-// certificates of older keys are still served. The error is that of Do.
-func (n *Node) RotateSigningKey(ctx context.Context) error {
+// RotateSigningKey makes a new key, which signs what is published from then on, and
+// returns the name of its certificate. Those of older keys are still served. The
+// error is that of Do.
+func (n *Node) RotateSigningKey(ctx context.Context) (certificate string, err error) {
 	settings := n.machine.Settings()
 	return n.addSigningKey(ctx, &settings, false)
 }
 
-func (n *Node) addSigningKey(ctx context.Context, settings *raftfsm.Settings, first bool) error {
+func (n *Node) addSigningKey(ctx context.Context, settings *raftfsm.Settings, first bool) (certificate string, err error) {
 	key, err := raftfsm.NewSigningKey(n.clock.now(), signingHosts(settings))
 	if err != nil {
-		return fmt.Errorf("add signing key: %w", err)
+		return "", fmt.Errorf("add signing key: %w", err)
 	}
-	outcome, err := n.group.propose(ctx, raftfsm.AddSigningKey{Key: key, First: first}, nil)
+	outcome, err := n.Do(ctx, raftfsm.AddSigningKey{Key: key, First: first})
 	if err == nil {
 		err = outcome.Err
 	}
-	return err
+	return key.CertificateName(), err
 }
 
 // signingHosts are the names that a certificate is for: where it is fetched, and

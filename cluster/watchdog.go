@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"syscall"
 	"time"
+
+	"holdfast.internal/wal"
 )
 
 const (
@@ -13,24 +15,29 @@ const (
 	// hangs would stay leader, and acknowledge nothing.
 	stallLimit = 10 * time.Second
 
+	// leaderStallLimit is the same for a leader whom others can replace.
+	leaderStallLimit = 5 * time.Second
+
 	watchEvery = 250 * time.Millisecond
 )
 
 // watchdog ends the process when the log cannot be written. Its goroutine never
 // touches the disk, so it runs even if all others hang.
 type watchdog struct {
-	fatal    func(code int, err error)
-	busy     func() time.Duration
-	tick     func() // called all the time
-	failures chan error
+	fatal       func(code int, err error)
+	busy        func() time.Duration
+	tick        func()      // called all the time
+	replaceable func() bool // leads, and others can elect a leader
+	failures    chan error
 }
 
 func newWatchdog(fatal func(int, error)) *watchdog {
 	return &watchdog{fatal: fatal, failures: make(chan error, 1)}
 }
 
-// logFailed is told of the first failed write or fsync. It never blocks.
-func (w *watchdog) logFailed(err error) {
+// failed is told of the first failed write or fsync, or of damage that was met.
+// It never blocks.
+func (w *watchdog) failed(err error) {
 	select {
 	case w.failures <- err:
 	default:
@@ -45,11 +52,11 @@ func (w *watchdog) run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case err := <-w.failures:
-			w.fatal(logErrorCode(err), fmt.Errorf("write log: %w", err))
+			w.fatal(logErrorCode(err), fmt.Errorf("use log: %w", err))
 			return
 		case <-ticker.C:
 			w.tick()
-			if busy := w.busy(); busy > stallLimit {
+			if busy := w.busy(); busy > stallLimit || busy > leaderStallLimit && w.replaceable() {
 				w.fatal(ExitStall, fmt.Errorf("write log: hangs for %s", busy))
 				return
 			}
@@ -58,7 +65,10 @@ func (w *watchdog) run(ctx context.Context) {
 }
 
 func logErrorCode(err error) int {
-	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+	switch {
+	case errors.Is(err, wal.ErrCorrupt):
+		return ExitCorrupt
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
 		return ExitNoSpace
 	}
 	return ExitLogError

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"holdfast.internal/wal"
 )
 
 func TestWatchdog(t *testing.T) {
@@ -15,11 +17,15 @@ func TestWatchdog(t *testing.T) {
 		name    string
 		failure error
 		busy    time.Duration
+		leads   bool
 		want    int // 0: goes on
 	}{
 		{name: "all is well", busy: stallLimit},
 		{name: "stall", busy: stallLimit + 1, want: ExitStall},
+		{name: "short stall of a leader", busy: leaderStallLimit, leads: true},
+		{name: "stall of a leader", busy: leaderStallLimit + 1, leads: true, want: ExitStall},
 		{name: "write error", failure: fmt.Errorf("sync: %w", syscall.EIO), want: ExitLogError},
+		{name: "damage", failure: fmt.Errorf("read entry 7: %w", wal.ErrCorrupt), want: ExitCorrupt},
 		{name: "disk full", failure: fmt.Errorf("write: %w", syscall.ENOSPC), want: ExitNoSpace},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -33,9 +39,10 @@ func TestWatchdog(t *testing.T) {
 				})
 				w.busy = func() time.Duration { return test.busy }
 				w.tick = func() {}
+				w.replaceable = func() bool { return test.leads }
 				if test.failure != nil {
-					w.logFailed(test.failure)
-					w.logFailed(errors.New("another one")) // must not block
+					w.failed(test.failure)
+					w.failed(errors.New("another one")) // must not block
 				}
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()

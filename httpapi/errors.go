@@ -11,6 +11,7 @@ import (
 
 // The errors of the protocols themselves, beside those of sqs.
 const (
+	codeAccessDenied       sqs.Code = "AccessDeniedException"
 	codeSerialization      sqs.Code = "SerializationException"
 	codeUnknownOperation   sqs.Code = "UnknownOperationException"
 	codeServiceUnavailable sqs.Code = "ServiceUnavailableException"
@@ -53,6 +54,7 @@ var errorShapes = map[sqs.Code]errorShape{
 	sqs.MissingParameter:             generic("MissingRequiredParameterException", "MissingParameter", 400),
 	sqs.InvalidParameterValue:        generic("InvalidParameterValueException", "InvalidParameterValue", 400),
 	sqs.InternalFailure:              generic("InternalFailure", "InternalFailure", 500),
+	codeAccessDenied:                 generic("AccessDeniedException", "AccessDenied", 403),
 	codeSerialization:                generic("SerializationException", "MalformedInput", 400),
 	codeUnknownOperation:             generic("UnknownOperationException", "InvalidAction", 400),
 	codeServiceUnavailable:           generic("ServiceUnavailableException", "ServiceUnavailable", 503),
@@ -120,6 +122,11 @@ func unavailable(message string) *sqs.Error {
 // the client.
 func malformed(err error) *sqs.Error {
 	return &sqs.Error{Code: codeSerialization, Message: err.Error()}
+}
+
+// accessDenied refuses to tell an account about the queues of another.
+func (r *request) accessDenied() *sqs.Error {
+	return &sqs.Error{Code: codeAccessDenied, Message: "Access to the resource " + r.baseURL() + "/ is denied."}
 }
 
 // invalidHandle is the answer to a receipt handle that no node has issued.

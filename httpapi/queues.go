@@ -99,7 +99,9 @@ func getQueueURL(r *request) error {
 		return noQueueName()
 	case name == "":
 		return sqs.ValidateQueueName(name, false)
-	case !sqs.ValidQueueName(name), owned && owner != r.caller.account:
+	case owned && owner != r.caller.account:
+		return r.accessDenied()
+	case !sqs.ValidQueueName(name):
 		return sqs.NoSuchQueue()
 	}
 	queue := sqs.QueueKey{Account: r.caller.account, Name: name}

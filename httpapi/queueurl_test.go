@@ -104,6 +104,20 @@ func TestMintedURLWithoutHost(t *testing.T) {
 	}
 }
 
+// Whoever asks for the queue of another account is refused, whether it exists or not
+// (SQS API reference, GetQueueUrl).
+func TestQueueURLOfAnotherAccount(t *testing.T) {
+	e := serve(t, newStateBroker(), httpapi.Config{})
+	r := e.json("GetQueueUrl", `{"QueueName":"q","QueueOwnerAWSAccountId":"111111111111"}`)
+	if want := `{"__type":"com.amazon.coral.service#AccessDeniedException","Message":"Access to the resource http://sqs.example/ is denied."}`; r.status != 403 || r.body != want {
+		t.Errorf("got %d %s, want 403 %s", r.status, r.body, want)
+	}
+	r = e.query("Action=GetQueueUrl&QueueName=q&QueueOwnerAWSAccountId=111111111111")
+	if r.status != 403 || !strings.Contains(r.body, "<Code>AccessDenied</Code>") {
+		t.Errorf("got %d %s, want 403 AccessDenied", r.status, r.body)
+	}
+}
+
 func TestAccounts(t *testing.T) {
 	broker := newStateBroker()
 	e := serve(t, broker, httpapi.Config{})

@@ -292,11 +292,16 @@ func party(status int) string {
 }
 
 // appendJSONError appends the body of an error. An unknown operation has no
-// message (AWS recording of an unknown target).
+// message (AWS recording of an unknown target), and that of a refused access has a
+// name of its own (AWS recording).
 func appendJSONError(buf []byte, shape errorShape, message string) []byte {
 	buf = append(append(append(buf, `{"__type":"`...), shape.kind...), '"')
+	name := `,"message":`
+	if shape == errorShapes[codeAccessDenied] {
+		name = `,"Message":`
+	}
 	if message != "" {
-		buf = awsjson.AppendString(append(buf, `,"message":`...), message)
+		buf = awsjson.AppendString(append(buf, name...), message)
 	}
 	return append(buf, '}')
 }

@@ -110,6 +110,52 @@ func TestCorruptedDataRefused(t *testing.T) {
 	expectAll(t, client, q, bodies)
 }
 
+// A flipped bit in a file of the snapshot, or in what tells where a segment has
+// its bodies, may hide messages: nothing but a refusal is right.
+func TestDamagedSnapshotRefused(t *testing.T) {
+	node := startNode(t, "--test-mode", "--test-snapshot-entries", "10")
+	client := newClient(t, node)
+	q := createQueue(t, client, "q", "300")
+	bodies := fill(t, client, q, 50)
+	segments := filepath.Join(node.DataDir(), "segments")
+	awaitTrue(t, "a segment", func() bool {
+		path, err := fault.NewestFile(segments)
+		return err == nil && path != ""
+	})
+	stop(t, node)
+	files, err := filepath.Glob(filepath.Join(node.DataDir(), "snapshots", "*", "*"))
+	if err != nil || len(files) != 3 {
+		t.Fatalf("got the files %v of a snapshot, error %v; want state, meta and manifest", files, err)
+	}
+	segment, err := fault.NewestFile(segments)
+	if err != nil {
+		t.Fatal(err)
+	}
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	random := rand.New(rand.NewPCG(seed, 0))
+	for _, path := range append(files, segment) {
+		info, err := os.Stat(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		offset, bit := random.Int64N(info.Size()), uint(random.IntN(5)) // bit 5 is the case of a letter, which names in JSON may have either way
+		if path == segment {
+			offset = info.Size() - 1 - random.Int64N(56) // the footer
+		}
+		t.Logf("bit %d of byte %d of %d of %s", bit, offset, info.Size(), path)
+		if err := fault.FlipBit(path, offset, bit); err != nil {
+			t.Fatal(err)
+		}
+		expectRefusal(t, node, path)
+		if err := fault.FlipBit(path, offset, bit); err != nil {
+			t.Fatal(err)
+		}
+	}
+	restart(t, node) // the refusals changed nothing
+	expectAll(t, client, q, bodies)
+}
+
 // One rotten body is never handed out, and keeps nobody else's message back.
 func TestDamagedBodyIsWithheld(t *testing.T) {
 	node := startNode(t, "--test-mode", "--test-snapshot-entries", "10")

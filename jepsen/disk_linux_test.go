@@ -3,8 +3,11 @@ package jepsen_test
 import (
 	"context"
 	"errors"
+	"io"
 	"maps"
+	"math/rand/v2"
 	"net"
+	"net/http"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -68,19 +71,64 @@ func TestBrokenDiskEndsTheNode(t *testing.T) {
 	expectAll(t, client, q, bodies)
 }
 
+// The power fails under load, at random moments: what was acknowledged is kept,
+// and what was acknowledged as deleted does not come back.
+func TestPowerLoss(t *testing.T) {
+	plan := killPlan{kills: 2, low: time.Second, high: 3 * time.Second, minSent: 100, snapshot: "100"}
+	if *long {
+		plan.kills, plan.minSent = 10, 1000
+	}
+	disk, node := startOnDisk(t, "--test-mode", "--test-snapshot-entries", plan.snapshot)
+	strikeUnderLoad(t, node, plan, func(recorder *history.Recorder, random *rand.Rand) {
+		for range plan.kills {
+			time.Sleep(plan.low + time.Duration(random.Int64N(int64(plan.high-plan.low))))
+			if err := disk.Break(); err != nil {
+				t.Fatal(err)
+			}
+			recorder.Fault("power")
+			expectExit(t, node, 4, 20*time.Second)
+			if err := disk.Remount(); err != nil {
+				t.Fatal(err)
+			}
+			restart(t, node)
+		}
+	})
+}
+
+// fullDigest is a checksum of all of a node's state.
+func fullDigest(t *testing.T, n *fault.Node) string {
+	t.Helper()
+	answer, err := http.Get(n.Admin() + "/digest")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	digest, err := io.ReadAll(answer.Body)
+	if err != nil || answer.StatusCode != http.StatusOK {
+		t.Fatalf("digest: status %d, %v", answer.StatusCode, err)
+	}
+	return string(digest)
+}
+
 // The power fails while snapshots are written one after the other: no body is
-// lost, whether it is in the log only, in a segment, or on its way.
+// lost, whether it is in the log only, in a segment, or on its way, and the state
+// is what it was, to the last bit.
 func TestPowerFailsDuringSnapshots(t *testing.T) {
 	disk, node := startOnDisk(t, "--test-mode", "--test-snapshot-entries", "20")
 	client := newClient(t, node)
 	q := createQueue(t, client, "q", "300")
 	bodies := map[string]bool{}
-	for round := range 4 {
+	rounds := 4
+	if *long {
+		rounds = 20
+	}
+	for round := range rounds {
 		// Triggers are looked at every 250 ms; where in a snapshot it fails is chance.
-		for start := time.Now(); time.Since(start) < time.Duration(600+70*round)*time.Millisecond; {
+		for start := time.Now(); time.Since(start) < time.Duration(600+70*(round%4))*time.Millisecond; {
 			client.Process++ // which is a part of the bodies
 			maps.Copy(bodies, fill(t, client, q, 20))
 		}
+		before := fullDigest(t, node)
 		if err := disk.Break(); err != nil {
 			t.Fatal(err)
 		}
@@ -90,6 +138,9 @@ func TestPowerFailsDuringSnapshots(t *testing.T) {
 			t.Fatal(err)
 		}
 		restart(t, node)
+		if after := fullDigest(t, node); after != before {
+			t.Errorf("digest %s before the power failed, %s afterwards", before, after)
+		}
 	}
 	if segments, err := filepath.Glob(filepath.Join(node.DataDir(), "segments", "*")); err != nil || len(segments) == 0 {
 		t.Errorf("%d segments, error %v: no snapshot was taken", len(segments), err)
@@ -148,6 +199,29 @@ func TestFullDiskHealsWhenQueuesAreEmptied(t *testing.T) {
 		succeed(t, client.Delete(t.Context(), q, m[0].Handle))
 	}
 	awaitSend(t, client, q, func(o history.Operation) bool { return o.Outcome == history.OK })
+}
+
+// A disk without any room left ends the node at the first write that fails, and
+// all that it had acknowledged is there once there is room.
+func TestNoSpaceEndsTheNode(t *testing.T) {
+	disk, node := startOnDisk(t)
+	client := newClient(t, node)
+	q := createQueue(t, client, "q", "0") // receives hide nothing, and are entries of the log all the same
+	bodies := fill(t, client, q, 10)
+	if err := disk.Fill(128 << 10); err != nil { // the file system needs some for the ballast itself
+		t.Fatal(err)
+	}
+	for o := (history.Operation{Outcome: history.OK}); o.Outcome == history.OK; {
+		o = client.Receive(t.Context(), q, 1, history.QueueDefault, 0)
+	}
+	expectExit(t, node, 6, 10*time.Second)
+	if err := disk.Free(); err != nil {
+		t.Fatal(err)
+	}
+	restart(t, node)
+	if c := succeed(t, client.Count(t.Context(), q)); c.Visible != len(bodies) {
+		t.Errorf("%d visible, want %d", c.Visible, len(bodies))
+	}
 }
 
 // awaitSend sends until an answer is as wanted, which it must be soon.

@@ -39,6 +39,17 @@ func planKills() killPlan {
 // them while it starts, keeps every promise of standard queues.
 func TestKill(t *testing.T) {
 	plan := planKills()
+	node := startNode(t, "--test-mode", "--test-snapshot-entries", plan.snapshot)
+	strikeUnderLoad(t, node, plan, func(recorder *history.Recorder, random *rand.Rand) {
+		slowest := killUnderLoad(t, node, recorder, random, plan)
+		t.Logf("slowest start %v", slowest)
+	})
+}
+
+// strikeUnderLoad loads a node while strike brings it down and up again, drains
+// it, and holds the history against the promises.
+func strikeUnderLoad(t *testing.T, node *fault.Node, plan killPlan, strike func(*history.Recorder, *rand.Rand)) {
+	t.Helper()
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 1<<32))
@@ -48,7 +59,6 @@ func TestKill(t *testing.T) {
 	}
 	defer file.Close()
 	recorder := history.NewRecorder(file)
-	node := startNode(t, "--test-mode", "--test-snapshot-entries", plan.snapshot)
 	load := workload.Standard{
 		Endpoint: node.Endpoint(), Recorder: recorder, Run: "k" + strconv.FormatUint(seed, 36),
 		Producers: 3, Consumers: 6, Pause: 15 * time.Millisecond, Seed: seed,
@@ -62,7 +72,7 @@ func TestKill(t *testing.T) {
 		defer close(driven)
 		load.Drive(ctx)
 	}()
-	slowest := killUnderLoad(t, node, recorder, random, plan)
+	strike(recorder, random)
 	cancel()
 	<-driven
 	// What was under way and unanswered is decided by one more restart.
@@ -76,7 +86,7 @@ func TestKill(t *testing.T) {
 		Queues:  map[string]checker.Queue{"short": {VisibilityTimeout: 2 * time.Second}, "long": {VisibilityTimeout: 4 * time.Second}},
 		Drained: true,
 	})
-	t.Logf("slowest start %v; %s", slowest, report.Coverage)
+	t.Log(report.Coverage)
 	if len(report.Violations) > 0 {
 		t.Errorf("seed %d, history in %s:\n%s", seed, file.Name(), report)
 	}

@@ -20,9 +20,9 @@ type Applied struct {
 
 // Outcome is what became of one operation.
 type Outcome struct {
-	Index  uint64  // of the entry
+	Index  uint64  // of the entry that executed it, also if this was a repetition
 	Result Result  // nil for this package's own commands and on error
-	Err    error   // nil, a *sqs.Error, a *sns.Error or a *SettingError: an answer, not a fault
+	Err    error   // nil, a *sqs.Error, *sns.Error, *SettingError or *SessionError: an answer, not a fault
 	Bodies []Fetch // of a ReceiveMessageResult: one for each message, in order
 }
 
@@ -80,7 +80,8 @@ func (m *Machine) applyAll(entries []*raft.Log, applied []any) {
 }
 
 func (m *Machine) applyEntry(e *raft.Log) *Applied {
-	t, operations, err := appendOperations(m.operations[:0], e.Data)
+	t, err := m.entry.decode(e.Data)
+	operations := m.entry.operations
 	if err != nil {
 		panic(fmt.Sprintf("raftfsm: entry %d: %v", e.Index, err))
 	}
@@ -96,7 +97,6 @@ func (m *Machine) applyEntry(e *raft.Log) *Applied {
 	m.state.digest.finish(&out)
 	m.encoded = out.data
 	clear(operations) // or they would hold the entry's memory
-	m.operations = operations
 	return applied
 }
 
@@ -105,6 +105,16 @@ func (m *Machine) applyOperation(o *Outcome, op *Operation) {
 	if err != nil {
 		panic(fmt.Sprintf("raftfsm: entry %d: %v", o.Index, err))
 	}
+	if op.Origin.Session == 0 {
+		m.applyCommand(o, c, contents)
+	} else {
+		m.applyInSession(o, op.Origin, c, contents)
+	}
+	clear(contents)
+	m.contents = contents
+}
+
+func (m *Machine) applyCommand(o *Outcome, c Command, contents [][]byte) {
 	switch c := c.(type) {
 	case sqs.Command:
 		m.applyToQueues(o, c, contents)
@@ -113,8 +123,10 @@ func (m *Machine) applyOperation(o *Outcome, op *Operation) {
 	case Pulse:
 		m.pulse(o)
 		m.pulseTopics(o)
+	case OpenSession:
+		o.Err = m.state.sessions.open(c, m.state.now)
 	case SetSetting:
-		o.Err = m.setSetting(c)
+		o.Err = m.setSetting(o.Index, c)
 	case AddSigningKey:
 		o.Err = m.addSigningKey(c)
 	case Form:
@@ -122,8 +134,6 @@ func (m *Machine) applyOperation(o *Outcome, op *Operation) {
 	default:
 		panic(fmt.Sprintf("raftfsm: entry %d: %T has a kind, but nobody to apply it", o.Index, c))
 	}
-	clear(contents)
-	m.contents = contents
 }
 
 // applyToQueues applies a command of sqs, and moves the bodies that it stored
@@ -261,12 +271,19 @@ func (m *Machine) hasEvent(e sqs.Event) bool {
 	return false
 }
 
-func (m *Machine) setSetting(c SetSetting) error {
-	s := *m.state.settings
+// setSetting changes a setting. The region stays while there are queues: the
+// redrive policies that their owners wrote name queues with it.
+func (m *Machine) setSetting(index uint64, c SetSetting) error {
+	before := *m.state.settings
+	s := before
 	if err := s.Set(c.Name, c.Value); err != nil {
 		return err
 	}
+	if s.Region != before.Region && m.state.queues.HasQueues() {
+		return &SettingError{c.Name, c.Value, "there are queues, whose policies name the region " + before.Region}
+	}
 	m.publish(s)
+	m.addEvents(index, m.state.queues.ChangeRules(m.moment(), before.Rules))
 	return nil
 }
 

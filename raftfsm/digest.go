@@ -2,12 +2,10 @@ package raftfsm
 
 import (
 	"encoding/binary"
-	"errors"
 	"slices"
 
 	"github.com/cespare/xxhash/v2"
 
-	"holdfast.internal/sns"
 	"holdfast.internal/sqs"
 )
 
@@ -76,43 +74,4 @@ func runningDigestFields(f *fields, d runningDigest) runningDigest {
 		return k
 	})
 	return d
-}
-
-// The first byte of an encoded outcome that is not the number of a result.
-const (
-	outcomeNothing      = 0
-	outcomeTopicError   = 252
-	outcomeSettingError = 254
-	outcomeError        = 255
-)
-
-// outcomeFields writes an outcome: the one description of a result goes into
-// digests, too.
-func outcomeFields(f *fields, o *Outcome) {
-	if o.Err != nil {
-		outcomeErrorFields(f, o.Err)
-		return
-	}
-	if o.Result == nil {
-		f.byte(outcomeNothing)
-		return
-	}
-	k := findKind(resultKinds[:], o.Result)
-	f.byte(k.number)
-	k.write(f, o.Result)
-}
-
-func outcomeErrorFields(f *fields, err error) {
-	if e, ok := errors.AsType[*sqs.Error](err); ok {
-		f.byte(outcomeError)
-		errorFields(f, *e)
-		return
-	}
-	if e, ok := errors.AsType[*sns.Error](err); ok {
-		f.byte(outcomeTopicError)
-		topicErrorFields(f, *e)
-		return
-	}
-	f.byte(outcomeSettingError)
-	f.str(err.Error())
 }

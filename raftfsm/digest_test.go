@@ -1,6 +1,8 @@
 package raftfsm
 
 import (
+	"bytes"
+	"encoding/binary"
 	"testing"
 
 	"github.com/hashicorp/raft"
@@ -82,5 +84,28 @@ func TestDigestTellsResultsApart(t *testing.T) {
 			}
 			seen[d.sum] = i
 		}
+	}
+}
+
+// TestFullDigest: it is the one in the snapshot of the same moment, of another
+// machine with the same state, and of no other state.
+func TestFullDigest(t *testing.T) {
+	m := newTestMachine(t)
+	randomLog(m, 1, 200)
+	before := m.FullDigest()
+	snapshot := snapshotOf(t, m.Machine)
+	if !bytes.Contains(snapshot, binary.BigEndian.AppendUint64(nil, before.Sum)) {
+		t.Error("the snapshot has another digest")
+	}
+	other := New(newMemoryBodies(), nil)
+	if err := restore(other, snapshot); err != nil {
+		t.Fatal(err)
+	}
+	if got := other.FullDigest(); got != before || got.Index != m.AppliedIndex() {
+		t.Errorf("restored: got %v, want %v", got, before)
+	}
+	m.must(sqs.CreateQueue{Queue: testQueue("one-more")})
+	if got := m.FullDigest(); got.Sum == before.Sum || got.Index != before.Index+1 {
+		t.Errorf("after one more entry: got %v, before it %v", got, before)
 	}
 }

@@ -30,9 +30,6 @@ type Origin struct {
 	Acks    []NumberRange // numbers whose answers have arrived, ascending
 }
 
-// NumberRange is all numbers from First to Last.
-type NumberRange struct{ First, Last uint64 }
-
 // Operation is one command of an entry, still encoded, with its origin.
 type Operation struct {
 	Origin  Origin
@@ -70,11 +67,26 @@ func originFields(f *fields, o Origin) Origin {
 	case originSession:
 		o.Session = f.u64(o.Session)
 		o.Number = f.u64(o.Number)
-		o.Acks = list(f, o.Acks, maxAcks, numberRangeFields)
+		o.Acks = acksFields(f, o.Acks)
 	default:
 		f.fail(errOrigin)
 	}
 	return o
+}
+
+// acksFields is a list in the room of f.ranges: most operations have one.
+func acksFields(f *fields, acks []NumberRange) []NumberRange {
+	if !f.reading {
+		return list(f, acks, maxAcks, numberRangeFields)
+	}
+	n, first := f.count(0, maxAcks), len(f.ranges)
+	if n == 0 {
+		return nil
+	}
+	for range n {
+		f.ranges = append(f.ranges, numberRangeFields(f, NumberRange{}))
+	}
+	return f.ranges[first:len(f.ranges):len(f.ranges)]
 }
 
 func numberRangeFields(f *fields, r NumberRange) NumberRange {
@@ -83,27 +95,52 @@ func numberRangeFields(f *fields, r NumberRange) NumberRange {
 	return r
 }
 
-// DecodeEntry reads an entry's time and operations. The commands alias b.
-func DecodeEntry(b []byte) (sqs.Time, []Operation, error) {
-	return appendOperations(nil, b)
+// DecodeOperation reads what AppendOperation wrote, up to the end of b. The
+// command aliases b.
+func DecodeOperation(b []byte) (Operation, error) {
+	f := fields{data: b, reading: true}
+	o := Operation{Origin: originFields(&f, Origin{})}
+	o.Command = f.bytes(nil)
+	if err := f.end(); err != nil {
+		return Operation{}, fmt.Errorf("decode operation: %w", err)
+	}
+	return o, nil
 }
 
-// appendOperations is DecodeEntry into the spare room of ops.
-func appendOperations(ops []Operation, b []byte) (sqs.Time, []Operation, error) {
+// DecodeEntry reads an entry's time and operations. The commands alias b.
+func DecodeEntry(b []byte) (sqs.Time, []Operation, error) {
+	var r entryRoom
+	t, err := r.decode(b)
+	if err != nil {
+		return 0, nil, err
+	}
+	return t, r.operations, nil
+}
+
+// entryRoom is where the operations of one entry after the other are decoded to.
+type entryRoom struct {
+	operations []Operation
+	ranges     []NumberRange // of their acknowledgements
+}
+
+// decode is DecodeEntry in place of what was decoded before.
+func (r *entryRoom) decode(b []byte) (sqs.Time, error) {
 	if len(b) < entryHeaderSize {
-		return 0, nil, fmt.Errorf("decode entry: %w", errShort)
+		return 0, fmt.Errorf("decode entry: %w", errShort)
 	}
 	if b[0] != entryFormat {
-		return 0, nil, fmt.Errorf("decode entry: %w %d", errFormat, b[0])
+		return 0, fmt.Errorf("decode entry: %w %d", errFormat, b[0])
 	}
 	t := sqs.Time(binary.BigEndian.Uint64(b[1:]))
-	f := fields{data: b[entryHeaderSize:], reading: true}
+	f := fields{data: b[entryHeaderSize:], reading: true, ranges: r.ranges[:0]}
+	r.operations = r.operations[:0]
 	for len(f.data) > 0 {
 		o := originFields(&f, Origin{})
-		ops = append(ops, Operation{Origin: o, Command: f.bytes(nil)})
+		r.operations = append(r.operations, Operation{Origin: o, Command: f.bytes(nil)})
 	}
+	r.ranges = f.ranges
 	if err := f.end(); err != nil {
-		return 0, nil, fmt.Errorf("decode entry: operation %d: %w", len(ops), err)
+		return 0, fmt.Errorf("decode entry: operation %d: %w", len(r.operations), err)
 	}
-	return t, ops, nil
+	return t, nil
 }

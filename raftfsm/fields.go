@@ -28,7 +28,8 @@ type fields struct {
 	data    []byte // when writing, all that was written; when reading, what is left
 	reading bool
 	err     error
-	names   *interner // of the strings read; may be nil
+	names   *interner     // of the strings read; may be nil
+	ranges  []NumberRange // room for those read
 }
 
 func (f *fields) fail(err error) {

@@ -9,7 +9,7 @@ import (
 )
 
 // Command is what an operation asks for: a sqs.Command, a sns.Command, or one of
-// this package's own: Form, Pulse, SetSetting, AddSigningKey.
+// this package's own: Form, OpenSession, Pulse, SetSetting, AddSigningKey.
 type Command any
 
 // Result is what a command gives back: a sqs.Result or a sns.Result.
@@ -58,6 +58,8 @@ var commandKinds = [...]kind[Command]{
 	kindOf[Command](19, "ListMessageMoveTasks", listMessageMoveTasksFields),
 	kindOf[Command](20, "ReplacePolicy", replacePolicyFields),
 	kindOf[Command](21, "RedriveMessage", redriveMessageFields),
+	kindOf[Command](22, "OpenSession", openSessionFields),
+	kindOf[Command](23, "MarkMessageDamaged", markMessageDamagedFields),
 	kindOf[Command](31, "CreateTopic", createTopicFields),
 	kindOf[Command](32, "DeleteTopic", deleteTopicFields),
 	kindOf[Command](33, "ListTopics", listTopicsFields),

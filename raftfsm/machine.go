@@ -40,7 +40,7 @@ type Machine struct {
 	// Room that is used again with every entry. Only the goroutine of raft's
 	// calls touches it.
 	names       interner
-	operations  []Operation
+	entry       entryRoom
 	contents    [][]byte
 	events      []sqs.Event
 	told        map[sqs.QueueKey]struct{} // queues that have an event of a publish
@@ -55,6 +55,7 @@ type state struct {
 	nextBody uint64   // numbers begin at 1
 	settings *Settings
 	digest   runningDigest
+	sessions sessions
 	queues   *sqs.State
 	topics   *sns.State
 }
@@ -114,6 +115,9 @@ func (v View) Settings() Settings { return *v.state.settings }
 // the node does not have it.
 func (v View) Body(number uint64, c sqs.Copy) (Fetch, bool) { return v.machine.resolve(number, c) }
 
+// Sessions is the number of sessions that have not ended.
+func (v View) Sessions() int { return len(v.state.sessions.list) }
+
 // Applied is the index of the newest entry.
 func (v View) Applied() uint64 { return v.state.applied }
 
@@ -132,6 +136,13 @@ func (m *Machine) Settings() Settings { return *m.published.Load() }
 // sends neither no-ops nor barriers here, so it may stay behind raft's own
 // indexes while nothing is missing.
 func (m *Machine) AppliedIndex() uint64 { return m.applied.Load() }
+
+// NextBody is the number that the next body will get.
+func (m *Machine) NextBody() uint64 {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	return m.state.nextBody
+}
 
 // NextPulse is the cluster time from which a Pulse has something to do; false
 // means never, as things are.

@@ -40,11 +40,7 @@ func (m *testMachine) entry(commands ...Command) *raft.Log {
 	m.index++
 	data := AppendEntryHeader(nil, m.now)
 	for _, c := range commands {
-		var contents [][]byte
-		for i := range bodiesOf(c) {
-			contents = append(contents, fmt.Appendf(nil, "content %d.%d", m.index, i))
-		}
-		b, err := AppendCommand(nil, c, contents)
+		b, err := AppendCommand(nil, c, testContents(c, m.index))
 		if err != nil {
 			m.t.Fatal(err)
 		}
@@ -53,6 +49,14 @@ func (m *testMachine) entry(commands ...Command) *raft.Log {
 	l := &raft.Log{Index: m.index, Type: raft.LogCommand, Data: data}
 	m.log = append(m.log, l)
 	return l
+}
+
+// testContents are the contents that a command has in an entry.
+func testContents(c Command, index uint64) (contents [][]byte) {
+	for i := range bodiesOf(c) {
+		contents = append(contents, fmt.Appendf(nil, "content %d.%d", index, i))
+	}
+	return contents
 }
 
 func (m *testMachine) do(c Command) Outcome {

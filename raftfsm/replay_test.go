@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"flag"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,6 +12,8 @@ import (
 
 	"github.com/cespare/xxhash/v2"
 	"github.com/hashicorp/raft"
+
+	"holdfast.internal/sqs"
 )
 
 var recordLog = flag.String("record-log", "", "write testdata/logs/NAME.log anew, instead of replaying it")
@@ -73,6 +76,21 @@ func digestText(t *testing.T, m *Machine) string {
 	return fmt.Sprintf("entries %d\nrunning %016x\nsnapshot %016x\n", m.AppliedIndex(), m.state.digest.sum, xxhash.Sum64(snapshot))
 }
 
+// sessionLog applies operations of a session, each of them twice.
+func sessionLog(m *testMachine) {
+	r := rand.New(rand.NewPCG(44, 0))
+	m.must(OpenSession{Session: 1 << 50, Node: "n1"})
+	for number := uint64(1); number <= 50; number++ {
+		o := Origin{Session: 1 << 50, Number: number}
+		if number > 10 {
+			o.Acks = []NumberRange{{number - 10, number - 8}}
+		}
+		c := randomCommand(r, map[sqs.QueueKey][]sqs.Receipt{})
+		m.as(o, c)
+		m.as(o, c)
+	}
+}
+
 // record makes a log with every kind of command.
 func record(t *testing.T, name string) {
 	t.Helper()
@@ -84,6 +102,7 @@ func record(t *testing.T, name string) {
 		}
 	}
 	randomLog(m, 43, 100)
+	sessionLog(m)
 	var data []byte
 	for _, l := range m.log {
 		data = append(binary.AppendUvarint(data, uint64(len(l.Data))), l.Data...)

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"testing"
 	"time"
+
+	"holdfast.internal/sqs"
 )
 
 func formedSettings() Settings {
@@ -125,4 +127,18 @@ func TestValidateSettings(t *testing.T) {
 	if err := s.Validate(); err != nil {
 		t.Errorf("the defaults with an id and a key: %v", err)
 	}
+}
+
+// Redrive policies name queues with the region, in the words of their owners.
+func TestRegionIsFixedWhileThereAreQueues(t *testing.T) {
+	m := newTestMachine(t)
+	m.must(SetSetting{Name: "region", Value: "eu-central-1"})
+	m.must(sqs.CreateQueue{Queue: testQueue("q")})
+	refusal, ok := errors.AsType[*SettingError](m.do(SetSetting{Name: "region", Value: "us-east-1"}).Err)
+	if !ok || m.Settings().Region != "eu-central-1" {
+		t.Errorf("got %v and region %s, want a refusal", refusal, m.Settings().Region)
+	}
+	m.must(SetSetting{Name: "region", Value: "eu-central-1"}) // no change
+	m.must(sqs.DeleteQueue{Queue: testQueue("q")})
+	m.must(SetSetting{Name: "region", Value: "us-east-1"})
 }

@@ -1,11 +1,11 @@
 package raftfsm
 
 import (
-	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 
 	"github.com/cespare/xxhash/v2"
 	"github.com/hashicorp/raft"
@@ -54,32 +54,78 @@ func (m *Machine) Snapshot() (raft.FSMSnapshot, error) { return m.freeze(), nil 
 func (m *Machine) freeze() *snapshot {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	s := m.copyState()
+	m.bodies.CloseChunk()
+	return s
+}
+
+// copyState copies the state. The caller holds the lock.
+func (m *Machine) copyState() *snapshot {
 	s := &snapshot{bodies: m.bodies, state: m.state, queues: m.state.queues.Freeze(), topics: m.state.topics.Freeze()}
 	s.state.queues, s.state.topics = nil, nil
 	s.state.digest.kept = m.state.digest.list()
-	m.bodies.CloseChunk()
+	s.state.sessions = m.state.sessions.freeze()
 	return s
+}
+
+// FullDigest is the full digest as of now, with the index of the newest entry
+// that was applied: equal on all machines with the same state. It costs the time
+// of a snapshot without bodies, most of it beside apply.
+func (m *Machine) FullDigest() IndexedDigest {
+	s := m.locked()
+	full := xxhash.New()
+	for _, encode := range s.sections() {
+		encode(func(part []byte) { _, _ = full.Write(part) }) // never fails
+	}
+	return IndexedDigest{Index: s.state.applied, Sum: full.Sum64()}
+}
+
+// LiveBodies yields the numbers of the bodies that the state refers to now, as
+// ranges (first, count) in ascending order.
+func (m *Machine) LiveBodies() iter.Seq2[uint64, uint64] { return m.locked().live() }
+
+// locked is copyState for one who does not hold the lock.
+func (m *Machine) locked() *snapshot {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.copyState()
+}
+
+// section encodes the data of a section, part by part, in the same way each time.
+// A part is valid during the call.
+type section func(write func(part []byte))
+
+func (s *snapshot) sections() []section {
+	f := fields{}
+	machineFields(&f, s.state)
+	return []section{
+		func(write func(part []byte)) { write(f.data) },
+		s.queues.Encode,
+		func(write func(part []byte)) { write(s.topics.AppendTo(nil)) },
+	}
+}
+
+// live yields the numbers of the bodies that the state refers to.
+func (s *snapshot) live() iter.Seq2[uint64, uint64] {
+	return union(s.queues.Bodies(), s.topics.Bodies())
 }
 
 // Persist implements raft.FSMSnapshot. It leaves Close and Cancel to raft, which
 // calls them after it.
 func (s *snapshot) Persist(sink raft.SnapshotSink) error {
-	f := fields{}
-	machineFields(&f, s.state)
 	if _, err := io.WriteString(sink, snapshotMagic); err != nil {
 		return fmt.Errorf("write snapshot: %w", err)
 	}
 	full := xxhash.New()
-	for _, data := range [][]byte{f.data, s.queues.AppendTo(nil), s.topics.AppendTo(nil)} {
-		if err := writeSection(sink, data); err != nil {
+	for _, encode := range s.sections() {
+		if err := writeSection(sink, encode, full); err != nil {
 			return fmt.Errorf("write snapshot: %w", err)
 		}
-		_, _ = full.Write(data) // never fails
 	}
 	if _, err := sink.Write(binary.BigEndian.AppendUint64(nil, full.Sum64())); err != nil {
 		return fmt.Errorf("write snapshot: %w", err)
 	}
-	if err := s.bodies.WriteLive(sink, union(s.queues.Bodies(), s.topics.Bodies())); err != nil {
+	if err := s.bodies.WriteLive(sink, s.live()); err != nil {
 		return fmt.Errorf("write snapshot: bodies: %w", err)
 	}
 	return nil
@@ -180,6 +226,9 @@ func (s *state) check() error {
 	if s.settings.Version < 1 || s.settings.Version > StateVersion {
 		return fmt.Errorf("%w: version is %d, this program knows 1 to %d", errState, s.settings.Version, StateVersion)
 	}
+	if !s.sessions.inOrder() {
+		return fmt.Errorf("%w: sessions are not in order", errState)
+	}
 	if s.settings.ClusterID == "" {
 		return nil
 	}
@@ -197,22 +246,34 @@ func machineFields(f *fields, s state) state {
 	settings := settingsFields(f, *s.settings)
 	s.settings = &settings
 	s.digest = runningDigestFields(f, s.digest)
+	s.sessions = sessionsFields(f, s.sessions)
 	return s
 }
 
-func writeSection(w io.Writer, data []byte) error {
-	if _, err := w.Write(binary.BigEndian.AppendUint64(nil, uint64(len(data)))); err != nil {
+// writeSection encodes twice: the size comes before the data, which is not to be
+// in memory as a whole. It adds the data to full.
+func writeSection(w io.Writer, encode section, full *xxhash.Digest) error {
+	size := 0
+	encode(func(part []byte) { size += len(part) })
+	if _, err := w.Write(binary.BigEndian.AppendUint64(nil, uint64(size))); err != nil {
 		return err
 	}
-	if _, err := w.Write(data); err != nil {
-		return err
+	sum := xxhash.New()
+	var err error
+	encode(func(part []byte) {
+		_, _ = sum.Write(part)  // never fails
+		_, _ = full.Write(part) // the same
+		if err == nil {
+			_, err = w.Write(part)
+		}
+	})
+	if err == nil {
+		_, err = w.Write(binary.BigEndian.AppendUint64(nil, sum.Sum64()))
 	}
-	_, err := w.Write(binary.BigEndian.AppendUint64(nil, xxhash.Sum64(data)))
 	return err
 }
 
-// readSection reads a section and adds its data to full. It asks for memory as
-// the data comes, not as the size claims.
+// readSection reads a section and adds its data to full.
 func readSection(r io.Reader, full *xxhash.Digest) ([]byte, error) {
 	size, err := readUint64(r)
 	if err != nil {
@@ -221,19 +282,37 @@ func readSection(r io.Reader, full *xxhash.Digest) ([]byte, error) {
 	if size > maxSection {
 		return nil, fmt.Errorf("%w: %d bytes", errSection, size)
 	}
-	var data bytes.Buffer
-	if _, err := io.CopyN(&data, r, int64(size)); err != nil {
+	data, err := readData(r, int(size))
+	if err != nil {
 		return nil, fmt.Errorf("section of %d bytes: %w", size, err)
 	}
 	sum, err := readUint64(r)
 	if err != nil {
 		return nil, err
 	}
-	if sum != xxhash.Sum64(data.Bytes()) {
+	if sum != xxhash.Sum64(data) {
 		return nil, errChecksum
 	}
-	_, _ = full.Write(data.Bytes()) // never fails
-	return data.Bytes(), nil
+	_, _ = full.Write(data) // never fails
+	return data, nil
+}
+
+// readData reads so many bytes. It asks for memory as they come, not as size
+// claims, and for none beyond size.
+func readData(r io.Reader, size int) ([]byte, error) {
+	const first = 1 << 20
+	data := make([]byte, 0, min(size, first))
+	for {
+		n, err := io.ReadFull(r, data[len(data):cap(data)])
+		data = data[:len(data)+n]
+		if err != nil {
+			return nil, err
+		}
+		if len(data) == size {
+			return data, nil
+		}
+		data = append(make([]byte, 0, min(size, 4*cap(data))), data...)
+	}
 }
 
 func readUint64(r io.Reader) (uint64, error) {

@@ -237,15 +237,15 @@ func TestRestoreAtEveryIndex(t *testing.T) {
 func TestRestoreSwapsEverything(t *testing.T) {
 	source := newTestMachine(t)
 	randomLog(source, 5, 20)
-	source.must(SetSetting{Name: "region", Value: "eu-west-1"})
+	source.must(SetSetting{Name: "public-url", Value: "https://sqs.example.org"})
 	target, q := newTestMachine(t), testQueue("old")
 	target.must(sqs.CreateQueue{Queue: q})
 	if err := restore(target.Machine, snapshotOf(t, source.Machine)); err != nil {
 		t.Fatal(err)
 	}
 	settings := target.Settings()
-	if target.AppliedIndex() != source.AppliedIndex() || settings.Region != "eu-west-1" {
-		t.Errorf("got index %d, region %s", target.AppliedIndex(), settings.Region)
+	if target.AppliedIndex() != source.AppliedIndex() || settings.PublicURL != "https://sqs.example.org" {
+		t.Errorf("got index %d, public URL %s", target.AppliedIndex(), settings.PublicURL)
 	}
 	if settings.HandleKeys[0].macs == nil {
 		t.Error("the restored keys have no pools")
@@ -356,7 +356,7 @@ func TestSnapshotDropsDeadBodies(t *testing.T) {
 
 // TestHugeSection: a claimed size costs no memory.
 func TestHugeSection(t *testing.T) {
-	for size, want := range map[uint64]error{maxSection: io.EOF, maxSection + 1: errSection, 1<<64 - 1: errSection} {
+	for size, want := range map[uint64]error{maxSection: io.ErrUnexpectedEOF, maxSection + 1: errSection, 1<<64 - 1: errSection} {
 		snapshot := binary.BigEndian.AppendUint64([]byte(snapshotMagic), size)
 		if err := restore(New(newMemoryBodies(), nil), append(snapshot, "short"...)); !errors.Is(err, want) {
 			t.Errorf("size %d: got %v, want %v", size, err, want)

@@ -164,6 +164,13 @@ func redriveMessageFields(f *fields, c sqs.RedriveMessage) sqs.RedriveMessage {
 	return c
 }
 
+func markMessageDamagedFields(f *fields, c sqs.MarkMessageDamaged) sqs.MarkMessageDamaged {
+	c.Queue = queueKeyFields(f, c.Queue)
+	c.Sequence = f.u64(c.Sequence)
+	c.Body = f.u64(c.Body)
+	return c
+}
+
 func cancelMessageMoveTaskFields(f *fields, c sqs.CancelMessageMoveTask) sqs.CancelMessageMoveTask {
 	c.Source = queueKeyFields(f, c.Source)
 	f.fixed(c.Task[:])

@@ -37,6 +37,9 @@ type Step struct {
 	AvailableAt sqs.Time
 	To          sqs.QueueKey // of a move
 	ToSequence  uint64       // of a move: the message's number in To
+	// Redriven is the id that the message has in To, if a move task has made a new
+	// one of it.
+	Redriven sqs.MessageID
 }
 
 // Watch has f called for every step from the next entry on; nil ends that. It is
@@ -173,6 +176,7 @@ func (m *Machine) moved(index uint64, e sqs.Event) {
 	w.step(Step{
 		Kind: StepMoved, Queue: e.Queue, Sequence: e.Move.Sequence, Body: e.Move.Body, Copy: e.Move.Copy,
 		To: e.Move.To, ToSequence: e.Move.ToSequence,
+		Redriven: w.message(e.Move.To, e.Move.ToSequence).Redriven,
 	})
 }
 

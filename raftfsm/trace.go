@@ -71,6 +71,9 @@ type tracer struct {
 
 	body  uint64       // of the message; 0: not known yet
 	queue sqs.QueueKey // where it is at the entry that is replayed
+	// renamed says that the message was found by the id that a move task gave it;
+	// what it lived through before was not seen.
+	renamed bool
 }
 
 func (t *tracer) run() error {
@@ -102,7 +105,7 @@ func (t *tracer) run() error {
 	if err := t.replay(machine); err != nil {
 		return err
 	}
-	if t.body == 0 && send == nil {
+	if send == nil && (t.body == 0 || t.renamed) {
 		if err := t.replayOlder(); err != nil {
 			return err
 		}
@@ -160,14 +163,18 @@ func (t *tracer) findBefore(machine *Machine, sentAt sqs.Time) error {
 	return err
 }
 
-// replayOlder is for a message that was sent before all of the log. If it is in
-// the state, the log is replayed once more to follow it.
+// replayOlder is for a message that was sent before all of the log and is in the
+// state, and for one that a move task has made of another. The log is replayed once
+// more to follow the content from the beginning.
 func (t *tracer) replayOlder() error {
-	queue, message, found, err := t.search(t.sources.View, func(*sqs.Peeked) bool { return true })
-	if err != nil || !found {
-		return err
+	if t.body == 0 {
+		queue, message, found, err := t.search(t.sources.View, func(*sqs.Peeked) bool { return true })
+		if err != nil || !found {
+			return err
+		}
+		t.body, t.queue = message.Body, queue
 	}
-	t.body, t.queue = message.Body, queue
+	t.trace.Steps, t.renamed = nil, false
 	machine, err := t.sources.Replay(t.trace.First)
 	if err != nil {
 		return err
@@ -206,6 +213,9 @@ func (t *tracer) step(s Step) {
 		if s.Kind == StepSent { // a duplicate has the id of the message that was stored
 			t.body, t.queue = s.Body, s.Queue
 		}
+	case s.Redriven == t.trace.MessageID && s.Redriven != sqs.MessageID{}:
+		t.renamed = t.body == 0
+		t.body, t.queue = s.Body, s.To
 	case s.Body == 0 && s.Sequence == 0:
 		if t.body == 0 || s.Queue != t.queue {
 			return
@@ -252,8 +262,8 @@ func (t *tracer) lookUp() (sqs.QueueKey, sqs.Peeked, bool, error) {
 	return t.queue, sqs.Peeked{}, false, nil
 }
 
-// search looks through all queues for a message with the content that is looked
-// for, among those that may be it.
+// search looks through all queues for a message with the id that is looked for: a
+// move task gave it, or its content has it and it may be the one.
 func (t *tracer) search(view func(func(View)), maybe func(*sqs.Peeked) bool) (sqs.QueueKey, sqs.Peeked, bool, error) {
 	var queues []sqs.QueueCensus
 	view(func(v View) { queues = v.Queues().Census(v.Now()) })
@@ -265,7 +275,7 @@ func (t *tracer) search(view func(func(View)), maybe func(*sqs.Peeked) bool) (sq
 			var page sqs.PeekResult
 			view(func(v View) { page, _ = v.Queues().Peek(q.Queue, v.Now(), sqs.AnyState, after, tracePage) })
 			for i := range page.Messages {
-				if m := &page.Messages[i]; maybe(m) && t.hasContent(m) {
+				if m := &page.Messages[i]; m.Redriven == t.trace.MessageID || maybe(m) && t.hasContent(m) {
 					return q.Queue, *m, true, nil
 				}
 			}

@@ -230,3 +230,41 @@ func TestTraceEndsEarly(t *testing.T) {
 		t.Errorf("an entry is missing: got error %v, want %v", err, errGap)
 	}
 }
+
+// A message that a move task has made of another is traced by either id: whether it
+// is still there or gone, and from the send of its content on.
+func TestTraceOfRedrivenMessage(t *testing.T) {
+	for _, deleted := range []bool{false, true} {
+		m := newTestMachine(t)
+		q, dead := testQueue("q"), testQueue("dead")
+		policy := sqs.Attribute{
+			Name: sqs.RedrivePolicyAttribute, Value: "{}", Redrive: &sqs.RedrivePolicy{Target: dead, MaxReceiveCount: 1},
+		}
+		m.must(sqs.CreateQueue{Queue: dead})
+		m.must(sqs.CreateQueue{Queue: q, Attributes: []sqs.Attribute{policy}})
+		m.sendAs(q, 1) // entry 4
+		m.receive(q)
+		m.now = m.now.Add(time.Minute)
+		m.receive(q) // entry 6 moves it
+		m.must(sqs.StartMessageMoveTask{Source: dead, Task: sqs.TaskID{1}})
+		m.must(Pulse{}) // entry 8 moves it back
+		back := m.receive(q).Result.(sqs.ReceiveMessageResult).Messages[0]
+		want := "4 sent q/1\n5 received q/1 count=1 until=30.031s\n6 moved q/1 to=dead/1\n8 moved dead/1 to=q/2\n9 received q/2 count=1 until=1m30.031s\n"
+		if deleted {
+			m.must(sqs.DeleteMessageBatch{Queue: q, Receipts: []sqs.Receipt{back.Receipt}})
+			want += "10 deleted q/2\n"
+		}
+		if back.Redriven == (sqs.MessageID{}) {
+			t.Fatal("the message has no id of its own")
+		}
+		for _, id := range []sqs.MessageID{{1}, back.Redriven} {
+			trace, err := TraceMessage(t.Context(), id, sourcesOf(t, m, 1, nil))
+			if got := showSteps(trace.Steps); err != nil || got != want {
+				t.Errorf("id %x, deleted %t: got (%v)\n%swant\n%s", id[:2], deleted, err, got, want)
+			}
+			if trace.Found == deleted {
+				t.Errorf("id %x: found is %t, want %t", id[:2], trace.Found, !deleted)
+			}
+		}
+	}
+}

@@ -208,3 +208,22 @@ func BenchmarkMoveTask(b *testing.B) {
 		}
 	}
 }
+
+// BenchmarkMessages counts the messages of 10,000 queues.
+func BenchmarkMessages(b *testing.B) {
+	s, at := sqs.New(), sqs.Moment{Now: scriptStart, NextBody: 1}
+	for i := range 10_000 {
+		q := key(strconv.Itoa(i))
+		for _, c := range []sqs.Command{sqs.CreateQueue{Queue: q}, sqs.SendMessageBatch{Queue: q, Entries: make([]sqs.SendEntry, 1)}} {
+			if _, _, err := s.Apply(at, c); err != nil {
+				b.Fatal(err)
+			}
+		}
+		at.NextBody++
+	}
+	for b.Loop() {
+		if s.Messages() != 10_000 {
+			b.Fatal("messages are missing")
+		}
+	}
+}

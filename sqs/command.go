@@ -75,6 +75,14 @@ type (
 	}
 	// PurgeQueue removes every message sent before it.
 	PurgeQueue struct{ Queue QueueKey }
+	// MarkMessageDamaged gives up a message that was received at least once and
+	// whose content is damaged on every node: it is never handed out again. (Not in
+	// AWS.)
+	MarkMessageDamaged struct {
+		Queue    QueueKey
+		Sequence uint64 // of the message in the queue
+		Body     uint64 // number of its content; tells it from one of a queue made anew
+	}
 )
 
 type (
@@ -200,6 +208,7 @@ func (DeleteMessageBatch) sqsCommand()           {}
 func (ChangeMessageVisibilityBatch) sqsCommand() {}
 func (StartMessageMoveTask) sqsCommand()         {}
 func (RedriveMessage) sqsCommand()               {}
+func (MarkMessageDamaged) sqsCommand()           {}
 func (CancelMessageMoveTask) sqsCommand()        {}
 func (ListMessageMoveTasks) sqsCommand()         {}
 func (ReplacePolicy) sqsCommand()                {}
@@ -254,6 +263,9 @@ func (c StartMessageMoveTask) Target() QueueKey { return c.Source }
 
 // Target implements Command.
 func (c RedriveMessage) Target() QueueKey { return c.Source }
+
+// Target implements Command.
+func (c MarkMessageDamaged) Target() QueueKey { return c.Queue }
 
 // Target implements Command.
 func (c CancelMessageMoveTask) Target() QueueKey { return c.Source }

@@ -32,7 +32,7 @@ type frozenDedup struct {
 	count   int
 }
 
-func (d *frozenDedup) appendTo(dst []byte) []byte {
+func (d *frozenDedup) appendTo(dst []byte, spill spill) []byte {
 	dst = binary.AppendUvarint(dst, uint64(d.count))
 	var last original
 	for i := range d.pages {
@@ -46,7 +46,7 @@ func (d *frozenDedup) appendTo(dst []byte) []byte {
 			dst = append(dst, entries[j].key[:]...)
 			dst = append(dst, o.id[:]...)
 			dst = binary.AppendUvarint(dst, uint64(o.at-last.at))
-			dst = binary.AppendUvarint(dst, o.sequence-last.sequence)
+			dst = spill(binary.AppendUvarint(dst, o.sequence-last.sequence))
 			last = o
 		}
 	}

@@ -31,6 +31,8 @@ type frozenQueue struct {
 	// Of a FIFO queue:
 	dedup    frozenDedup
 	attempts []*attempt // oldest first
+
+	ordered []*record // of pages, by sequence number; nil until they are needed
 }
 
 // Freeze returns the state as it is now. It copies little, and marks chunks of
@@ -98,6 +100,29 @@ func (m *messages) freezeLists(origins []nameEntry[origin]) []list {
 // in them of lists, runs and records. Numbers that mostly rise are differences
 // to the one before.
 func (f *Frozen) AppendTo(dst []byte) []byte {
+	return f.appendTo(dst, func(dst []byte) []byte { return dst })
+}
+
+// encodedPart is about how many bytes Encode passes on at a time.
+const encodedPart = 64 << 10
+
+// Encode passes on what AppendTo appends, in parts that are valid during the call:
+// the encoding of a large state would take as much memory as its messages.
+func (f *Frozen) Encode(write func(part []byte)) {
+	write(f.appendTo(make([]byte, 0, encodedPart+encodedPart/8), func(dst []byte) []byte {
+		if len(dst) < encodedPart {
+			return dst
+		}
+		write(dst)
+		return dst[:0]
+	}))
+}
+
+// spill is given the encoding so far, may pass it on, and returns what is to be
+// appended to.
+type spill func(dst []byte) []byte
+
+func (f *Frozen) appendTo(dst []byte, spill spill) []byte {
 	dst = binary.AppendUvarint(dst, stateVersion)
 	dst = appendTime(dst, f.now)
 	dst = binary.AppendUvarint(dst, f.lastIncarnation)
@@ -108,12 +133,12 @@ func (f *Frozen) AppendTo(dst []byte) []byte {
 	}
 	dst = binary.AppendUvarint(dst, uint64(len(f.queues)))
 	for i := range f.queues {
-		dst = f.queues[i].appendTo(dst)
+		dst = spill(f.queues[i].appendTo(dst, spill))
 	}
 	return dst
 }
 
-func (q *frozenQueue) appendTo(dst []byte) []byte {
+func (q *frozenQueue) appendTo(dst []byte, spill spill) []byte {
 	dst = q.header.appendTo(dst)
 	dst = binary.AppendUvarint(dst, uint64(len(q.tasks)))
 	for i := range q.tasks {
@@ -124,15 +149,15 @@ func (q *frozenQueue) appendTo(dst []byte) []byte {
 	origins := newNumbering(q.origins, origin.compare)
 	dst = binary.AppendUvarint(dst, uint64(len(groups.names)))
 	for _, name := range groups.names {
-		dst = appendText(dst, name)
+		dst = spill(appendText(dst, name))
 	}
 	dst = binary.AppendUvarint(dst, uint64(len(origins.names)))
 	for _, o := range origins.names {
 		dst = o.appendTo(dst)
 	}
 	if q.settings.fifo {
-		dst = appendRecords(dst, records, groups.numbers, origins.numbers)
-		dst = q.dedup.appendTo(dst)
+		dst = appendRecords(dst, records, groups.numbers, origins.numbers, spill)
+		dst = q.dedup.appendTo(dst, spill)
 		return appendAttempts(dst, q.attempts)
 	}
 	dst = q.appendTenants(dst, &groups)
@@ -142,9 +167,9 @@ func (q *frozenQueue) appendTo(dst []byte) []byte {
 	})
 	dst = binary.AppendUvarint(dst, uint64(len(lists)))
 	for i := range lists {
-		dst = lists[i].appendTo(dst, groups.numbers[lists[i].group], origins.numbers[lists[i].origin])
+		dst = lists[i].appendTo(dst, groups.numbers[lists[i].group], origins.numbers[lists[i].origin], spill)
 	}
-	return appendRecords(dst, records, groups.numbers, origins.numbers)
+	return appendRecords(dst, records, groups.numbers, origins.numbers, spill)
 }
 
 func (h *header) appendTo(dst []byte) []byte {
@@ -192,7 +217,7 @@ func (s *settings) appendTo(dst []byte) []byte {
 }
 
 // appendTo encodes the messages that are left in a list.
-func (l *list) appendTo(dst []byte, group, origin uint32) []byte {
+func (l *list) appendTo(dst []byte, group, origin uint32, spill spill) []byte {
 	dst = binary.AppendUvarint(dst, uint64(group))
 	dst = binary.AppendUvarint(dst, uint64(origin))
 	dst = appendTime(dst, l.window)
@@ -208,7 +233,7 @@ func (l *list) appendTo(dst []byte, group, origin uint32) []byte {
 		dst = binary.AppendUvarint(dst, r.sequence-end.sequence)
 		dst = binary.AppendVarint(dst, int64(r.body-end.body))
 		dst = binary.AppendUvarint(dst, uint64(r.sentAt-end.sentAt))
-		dst = binary.AppendUvarint(dst, uint64(r.count))
+		dst = spill(binary.AppendUvarint(dst, uint64(r.count)))
 		end = run{sequence: r.sequence + uint64(r.count), body: r.body + uint64(r.count), sentAt: r.sentAt}
 	}
 	return dst
@@ -217,7 +242,14 @@ func (l *list) appendTo(dst []byte, group, origin uint32) []byte {
 // sorted returns the records by sequence number. It does not rely on any order
 // that the queue keeps: those of a damaged queue may be wrong.
 func (q *frozenQueue) sorted() []*record {
-	var records []*record
+	if q.ordered != nil {
+		return q.ordered
+	}
+	n := 0
+	for _, p := range q.pages {
+		n += len(p)
+	}
+	records := make([]*record, 0, n)
 	for _, p := range q.pages {
 		for i := range p {
 			if p[i].sequence != 0 {
@@ -226,10 +258,11 @@ func (q *frozenQueue) sorted() []*record {
 		}
 	}
 	slices.SortFunc(records, func(a, b *record) int { return cmp.Compare(a.sequence, b.sequence) })
+	q.ordered = records
 	return records
 }
 
-func appendRecords(dst []byte, records []*record, groups, origins []uint32) []byte {
+func appendRecords(dst []byte, records []*record, groups, origins []uint32, spill spill) []byte {
 	dst = binary.AppendUvarint(dst, uint64(len(records)))
 	var last record
 	for _, r := range records {
@@ -242,7 +275,7 @@ func appendRecords(dst []byte, records []*record, groups, origins []uint32) []by
 		dst = binary.AppendUvarint(dst, uint64(r.received))
 		dst = binary.AppendUvarint(dst, uint64(r.carried))
 		dst = binary.AppendUvarint(dst, uint64(groups[r.group]))
-		dst = binary.AppendUvarint(dst, uint64(origins[r.origin]))
+		dst = spill(binary.AppendUvarint(dst, uint64(origins[r.origin])))
 		last = *r
 	}
 	return dst

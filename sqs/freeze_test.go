@@ -236,3 +236,39 @@ func useThawed(t *testing.T, s *sqs.State) {
 	s.Pulse(at)
 	thaw(t, s)
 }
+
+// TestEncodeInParts: the parts are small, and together what AppendTo gives, however
+// often they are asked for.
+func TestEncodeInParts(t *testing.T) {
+	for name, fill := range map[string]func(p *player){
+		"runs":    func(p *player) { p.flood(50_000, 1) },
+		"records": func(p *player) { p.flood(20_000, 10); p.receive(20_000, time.Hour) },
+		"groups": func(p *player) {
+			for i := range 20_000 {
+				p.do(sqs.SendMessageBatch{Queue: key("q"), Entries: []sqs.SendEntry{{GroupID: fmt.Sprint(i)}}})
+			}
+		},
+		"FIFO":   func(p *player) { p.fifoFlood(20_000, 5) },
+		"little": func(*player) {},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newPlayer(t)
+			fill(p)
+			frozen := p.state.Freeze()
+			for range 2 {
+				var all []byte
+				largest := 0
+				frozen.Encode(func(part []byte) {
+					all = append(all, part...)
+					largest = max(largest, len(part))
+				})
+				if !bytes.Equal(all, frozen.AppendTo(nil)) {
+					t.Error("the parts are not the encoding")
+				}
+				if largest > 80<<10 && name != "groups" { // names are in one part
+					t.Errorf("a part of %d bytes", largest)
+				}
+			}
+		})
+	}
+}

@@ -12,6 +12,9 @@ import (
 // TestMemory holds the index to what the design allows for it, in bytes of heap
 // for each message or queue (promise G7). The figures are in DESIGN.md.
 func TestMemory(t *testing.T) {
+	if testing.Short() {
+		t.Skip("short: figures, not rules")
+	}
 	const messages = 200_000
 	for _, test := range []struct {
 		name string

@@ -52,10 +52,12 @@ func (q *modelQueue) noteSend(group string, now sqs.Time) {
 
 // population counts the messages of a group, and those not in flight.
 func (q *modelQueue) population(group string) (all, waiting int) {
-	for _, x := range slices.Concat(q.messages, q.fair.ghosts) {
-		if x.group == group {
-			all++
-			waiting += btoi(!x.leased)
+	for _, messages := range [][]*modelMessage{q.messages, q.fair.ghosts} {
+		for _, x := range messages {
+			if x.group == group {
+				all++
+				waiting += btoi(!x.leased)
+			}
 		}
 	}
 	return all, waiting

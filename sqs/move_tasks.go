@@ -81,6 +81,9 @@ func (q *queue) isMoving() bool {
 
 // startMessageMoveTask makes the checks in the order of AWS.
 func (s *State) startMessageMoveTask(at Moment, c StartMessageMoveTask) (Result, []Event, *Error) {
+	if c.Task == (TaskID{}) {
+		return nil, nil, noTaskID()
+	}
 	q, err := s.redriveSource(c.Source, c.Destination)
 	if err != nil {
 		return nil, nil, err

@@ -10,6 +10,16 @@ import (
 
 // deadLetterQueue makes queue "dlq", to which every queue named moves its dead
 // letters, with messages that were sent to it directly.
+// The zero id stands for "no task" in the records of messages.
+func TestMoveTaskNeedsAnID(t *testing.T) {
+	p := newPlayer(t)
+	for _, c := range []sqs.Command{sqs.StartMessageMoveTask{Source: key("q")}, sqs.RedriveMessage{Source: key("q"), Sequence: 1}} {
+		if _, _, err := p.state.Apply(p.at, c); err == nil || err.Message != "A move task needs an id." {
+			t.Errorf("%T: got %v, want a refusal for want of an id", c, err)
+		}
+	}
+}
+
 func (p *player) deadLetterQueue(messages int, sources ...string) {
 	p.do(sqs.CreateQueue{Queue: key("dlq")})
 	for _, name := range sources {

@@ -2,4 +2,6 @@
 
 package sqs_test
 
-const defaultModelCommands = 200_000
+const defaultModelCommands = 1_000_000
+
+const underRace = false

@@ -52,11 +52,16 @@ type Counters struct {
 	// Deduplicated counts the sends to a FIFO queue that were duplicates; Sent
 	// does not count them.
 	Deduplicated uint64
+	// Lost counts the messages that were given up because their content is damaged
+	// on every node.
+	Lost uint64
 }
 
 // all are the counters in the order of their encoding.
-func (c *Counters) all() [7]*uint64 {
-	return [...]*uint64{&c.Sent, &c.SentBytes, &c.Received, &c.Deleted, &c.Moved, &c.Stranded, &c.Deduplicated}
+func (c *Counters) all() [8]*uint64 {
+	return [...]*uint64{
+		&c.Sent, &c.SentBytes, &c.Received, &c.Deleted, &c.Moved, &c.Stranded, &c.Deduplicated, &c.Lost,
+	}
 }
 
 // compare orders keys by account, then by name.

@@ -31,7 +31,11 @@ func TestModel(t *testing.T) {
 		playModel(t, *modelSeed, *modelCommands)
 		return
 	}
-	for done := 0; done < *modelCommands && !t.Failed(); done += run {
+	commands := *modelCommands
+	if testing.Short() {
+		commands = min(commands, 30_000)
+	}
+	for done := 0; done < commands && !t.Failed(); done += run {
 		seed := uint64(1 + done/run)
 		if *modelNew {
 			seed = rand.Uint64()
@@ -71,7 +75,12 @@ func newGenerator(seed uint64) *generator {
 	}
 }
 
-const modelQueueCount = 7
+const (
+	modelQueueCount = 7
+	// twinEvery is after how many commands there is another snapshot, censusEvery
+	// after how many all queues are looked at.
+	twinEvery, censusEvery = 400, 4
+)
 
 var modelQueues = [modelQueueCount]string{"a", "b", "c", "d", "e.fifo", "f.fifo", "g.fifo"}
 
@@ -81,7 +90,7 @@ func (g *generator) step(t *testing.T) string {
 	if problem := g.passTime(); problem != "" {
 		return problem
 	}
-	if g.steps%1000 == 0 {
+	if g.steps%twinEvery == 0 {
 		if problem := g.changeTwin(t); problem != "" {
 			return problem
 		}
@@ -97,6 +106,9 @@ func (g *generator) step(t *testing.T) string {
 		}
 	}
 	c := g.command()
+	if problem := g.compareRepeats(c); problem != "" {
+		return problem
+	}
 	before := g.outlook()
 	result, events, err := g.state.Apply(g.at, c)
 	if other, _, _ := g.twin.Apply(g.at, c); !reflect.DeepEqual(other, result) {
@@ -111,7 +123,25 @@ func (g *generator) step(t *testing.T) string {
 	if problem := g.compareEvents(before, events); problem != "" {
 		return fmt.Sprintf("%T%+v: %s", c, c, problem)
 	}
+	if g.steps%censusEvery > 0 {
+		return ""
+	}
 	return g.compareCensus(c)
+}
+
+// compareRepeats asks whether a receive will repeat another one, before it does.
+func (g *generator) compareRepeats(c sqs.Command) string {
+	receive, ok := c.(sqs.ReceiveMessage)
+	if due, ever := g.state.NextPulse(); !ok || ever && due <= g.at.Now { // what has expired was not dropped yet
+		return ""
+	}
+	g.model.expire(g.at.Now)
+	q := g.model.queue(receive.Queue.Name)
+	want := q != nil && q.repeated(g.at.Now, receive) != nil
+	if got := g.state.Repeats(receive, g.at.Now); got != want {
+		return fmt.Sprintf("%+v repeats another: got %t, want %t", c, got, want)
+	}
+	return ""
 }
 
 func compareAnswers(c sqs.Command, got, want sqs.Result, err *sqs.Error, refusal string) string {
@@ -433,6 +463,9 @@ func (g *generator) compareBodies() string {
 	}
 	if !slices.Equal(got, want) {
 		return fmt.Sprintf("live bodies: got %v, want %v", got, want)
+	}
+	if n := g.state.Messages(); n != uint64(len(want)) {
+		return fmt.Sprintf("messages: counted %d, want %d", n, len(want))
 	}
 	return ""
 }

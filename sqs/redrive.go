@@ -3,6 +3,9 @@ package sqs
 // redriveMessage moves one message, in one step as a move task does. Whether it
 // is visible is decided here, by the time of the command.
 func (s *State) redriveMessage(at Moment, c RedriveMessage) (Result, []Event, *Error) {
+	if c.Task == (TaskID{}) {
+		return nil, nil, noTaskID()
+	}
 	q, err := s.redriveSource(c.Source, c.Destination)
 	if err != nil {
 		return nil, nil, err

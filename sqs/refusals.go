@@ -96,6 +96,10 @@ func noResource(parameter string) *Error {
 	}
 }
 
+// noTaskID refuses a task with the zero id, which the records of redriven messages
+// use for "none".
+func noTaskID() *Error { return Invalidf("A move task needs an id.") }
+
 // The refusals of RedriveMessage, in words of our own.
 
 func notThere() *Error {

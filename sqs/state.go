@@ -71,6 +71,8 @@ func (s *State) Apply(at Moment, c Command) (Result, []Event, *Error) {
 		return s.startMessageMoveTask(at, c)
 	case RedriveMessage:
 		return s.redriveMessage(at, c)
+	case MarkMessageDamaged:
+		return s.markMessageDamaged(at, c)
 	case CancelMessageMoveTask:
 		return s.cancelMessageMoveTask(c)
 	case ListMessageMoveTasks:
@@ -111,6 +113,24 @@ func (s *State) Pulse(at Moment) []Event {
 	}
 	return events
 }
+
+// ChangeRules makes the rules of at those in force, instead of before, and returns
+// an event for every queue that no longer has the maximum in flight.
+func (s *State) ChangeRules(at Moment, before Rules) []Event {
+	s.tick(&at)
+	old := at
+	old.Rules = before
+	var events []Event
+	for _, q := range s.directory {
+		if !q.damaged && q.full(old) && !q.full(at) {
+			events = append(events, Event{Kind: MessagesAvailable, Queue: q.key})
+		}
+	}
+	return events
+}
+
+// HasQueues reports whether there is any queue. It only reads.
+func (s *State) HasQueues() bool { return len(s.directory) > 0 }
 
 // NextPulse returns when Pulse next has something to do; false when it has
 // nothing to wait for. It only reads.

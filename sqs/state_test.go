@@ -188,6 +188,11 @@ func (s *script) command(t *testing.T, d *datadriven.TestData) sqs.Command {
 		d.MaybeScanArgs(t, "old", &c.Old)
 		d.MaybeScanArgs(t, "new", &c.New)
 		return c
+	case "mark-damaged": // QUEUE seq=N body=N
+		c := sqs.MarkMessageDamaged{Queue: q}
+		d.ScanArgs(t, "seq", &c.Sequence)
+		d.ScanArgs(t, "body", &c.Body)
+		return c
 	case "start", "redrive", "cancel", "tasks":
 		return taskCommand(t, d, q)
 	}

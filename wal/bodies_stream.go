@@ -252,15 +252,20 @@ func (b *Bodies) OpenGeneration(r io.Reader, next uint64) (commit func(), err er
 
 func readBodies(r io.Reader, next uint64) ([]chunk, error) {
 	var p packer
-	err := readStream(r, next, p.reserve, func(uint64, []byte) error { return nil })
+	err := readStream(r, next, p.reserve, bodyTaker{intact: func(uint64, []byte) error { return nil }})
 	return p.take(), err
 }
 
+// bodyTaker gets what is read from a stream: bodies that are intact, and the frames
+// of others. Without damaged these are an error.
+type bodyTaker struct {
+	intact  func(number uint64, body []byte) error
+	damaged func(number uint64, frame []byte) error
+}
+
 // readStream reads a stream of bodies with numbers below next, not a byte beyond
-// it. Memory for each body comes from reserve; take gets it when it is verified.
-func readStream(r io.Reader, next uint64, reserve func(number uint64, size int) []byte,
-	take func(number uint64, body []byte) error,
-) error {
+// it. Memory for each body comes from reserve.
+func readStream(r io.Reader, next uint64, reserve func(number uint64, size int) []byte, take bodyTaker) error {
 	var header [frameHeader]byte
 	var lowest, count uint64
 	for {
@@ -279,10 +284,16 @@ func readStream(r io.Reader, next uint64, reserve func(number uint64, size int) 
 			return fmt.Errorf("%w: body %d has %d bytes", ErrCorrupt, number, size)
 		}
 		body := reserve(number, int(size))
-		if err := readBody(r, header[:], body); err != nil {
-			return fmt.Errorf("body %d: %w", number, err)
+		err := readBody(r, header[:], body)
+		switch {
+		case err == nil:
+			err = take.intact(number, body)
+		case errors.Is(err, errChecksum) && take.damaged != nil:
+			err = take.damaged(number, append(slices.Clone(header[:]), body...))
+		default:
+			err = fmt.Errorf("body %d: %w", number, err)
 		}
-		if err := take(number, body); err != nil {
+		if err != nil {
 			return err
 		}
 		lowest = number + 1

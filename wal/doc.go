@@ -113,8 +113,9 @@
 //
 // # A snapshot on its way to another node
 //
-//	magic 8 · size of the state 8 · state · stream of the bodies of all segments
+//	magic 8 · size of the state 8 · xxhash64 of the state 8 · state · stream of the bodies of all segments
 //
 // Its size is known before a byte is read, for raft asks for it. The other
-// node's sink writes segments of its own.
+// node's sink writes segments of its own. A body whose checksum is wrong arrives as
+// it is, damaged; anything else that is wrong refuses the whole snapshot.
 package wal

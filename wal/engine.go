@@ -20,10 +20,10 @@ type engine interface {
 	// may keep it.
 	read(index uint64) ([]byte, error)
 
-	// forget takes whole segments with no entry above target off the front, as
-	// long as retain bytes of whole segments below target stay. Their files
-	// are left to remove, which may run beside the other calls.
-	forget(target uint64, retain int64) ([]segment, error)
+	// forget takes whole segments with no entry above limit off the front, as
+	// long as retain bytes of whole segments with no entry above target stay.
+	// Their files are left to remove, which may run beside the other calls.
+	forget(limit, target uint64, retain int64) ([]segment, error)
 	remove(forgotten []segment) error
 
 	// truncateBack removes the records after last, which is within bounds,

@@ -15,6 +15,9 @@ var (
 	// was written. All other bodies are what they were.
 	ErrDamagedBody = errors.New("damaged body")
 
+	// ErrNoData says that a directory is not the data directory of a node.
+	ErrNoData = errors.New("this is not the data folder of a node")
+
 	// ErrLocked says that the data directory is open in another process.
 	// Nothing was changed.
 	ErrLocked = errors.New("another process uses this data directory")

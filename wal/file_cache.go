@@ -45,6 +45,9 @@ func (c *fileCache) open(s *bodySegment) error {
 	if c.closed {
 		return ErrClosed
 	}
+	if s.removed {
+		return &os.PathError{Op: "open", Path: s.path, Err: os.ErrNotExist}
+	}
 	f, err := os.Open(s.path)
 	if err != nil {
 		return err
@@ -76,16 +79,43 @@ func (c *fileCache) release(f *openFile) {
 	}
 }
 
-// detach opens the file of s, which is about to be removed, for as long as
-// anything refers to s: the file is then closed by the garbage collector.
+// detach readies s for the removal of its file, which nobody pins any more: it is
+// open from now on until the last pin is read. The file of a pin that is dropped
+// unread is closed by the garbage collector.
 func (c *fileCache) detach(s *bodySegment) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if err := c.open(s); err != nil {
-		return err
+	if s.pins.Load() > 0 {
+		if err := c.open(s); err != nil {
+			return err
+		}
 	}
 	c.opened = slices.DeleteFunc(c.opened, func(other *bodySegment) bool { return other == s })
+	s.removed = true
+	c.closeUnpinned(s)
 	return nil
+}
+
+// unpinned closes the file of s if it is removed.
+func (c *fileCache) unpinned(s *bodySegment) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if s.removed {
+		c.closeUnpinned(s)
+	}
+}
+
+// closeUnpinned lets go of the file of s, which is removed, unless it is pinned.
+// The caller holds mu.
+func (c *fileCache) closeUnpinned(s *bodySegment) {
+	if s.file == nil || s.pins.Load() > 0 {
+		return
+	}
+	f := s.file
+	s.file = nil
+	if f.evicted = true; f.readers == 0 {
+		_ = f.Close() // nothing was written to it
+	}
 }
 
 // close closes all files; nothing can be read then.

@@ -21,7 +21,7 @@ func (s *Segments) OpenGeneration(r io.Reader, next uint64) (commit func(), err 
 	if own, ok := r.(*stateReader); ok && own.snapshot.store == s {
 		return s.openOwn(own.snapshot.segments, next)
 	}
-	made, err := s.readBodies(r, next)
+	made, err := s.readBodies(r, next, nil)
 	if err != nil {
 		return nil, fmt.Errorf("read bodies: %w", err)
 	}
@@ -46,6 +46,7 @@ func (s *Segments) replace(segments []*bodySegment, next uint64) {
 	s.list = slices.Clone(segments)
 	s.holdLocked(s.list)
 	s.closed, s.unsaved = nil, 0
+	s.repaired = repairs{}
 	s.open = &openChunk{first: next, fixed: true}
 	s.version++
 }
@@ -59,15 +60,20 @@ func (s *Segments) drop(held []*bodySegment) {
 	}
 }
 
-// readBodies writes a stream of bodies to segments, each held once.
-func (s *Segments) readBodies(r io.Reader, next uint64) ([]*bodySegment, error) {
+// readBodies writes a stream of bodies to segments, each held once. A frame that is
+// not intact goes to damaged; without that it is an error.
+func (s *Segments) readBodies(r io.Reader, next uint64, damaged func(*segmentRoll, uint64, []byte) error) ([]*bodySegment, error) {
 	out := &segmentRoll{store: s}
 	var body []byte
 	reserve := func(_ uint64, size int) []byte {
 		body = slices.Grow(body[:0], size)[:size]
 		return body
 	}
-	err := readStream(r, next, reserve, out.add)
+	take := bodyTaker{intact: out.add}
+	if damaged != nil {
+		take.damaged = func(number uint64, frame []byte) error { return damaged(out, number, frame) }
+	}
+	err := readStream(r, next, reserve, take)
 	var made []*bodySegment
 	if err == nil {
 		made, err = out.end()

@@ -22,7 +22,20 @@ const (
 	DefaultSegmentSize = 4 << 20
 	DefaultRingBytes   = 8 << 20
 	DefaultRetainBytes = 256 << 20
+	DefaultRetainLimit = 4 << 30
 )
+
+// Needed says which entries must stay on disk although raft has deleted them.
+type Needed struct {
+	// Wanted is the first index that a member may ask for: it and all after it stay
+	// up to LogOptions.RetainLimit. 0: all; Nothing: none.
+	Wanted uint64
+	// Pinned is the first index that stays whatever the size. 0: all; Nothing: none.
+	Pinned uint64
+}
+
+// Nothing is no index at all.
+const Nothing = ^uint64(0)
 
 // maxEncodeKept is the size of the encoding buffer, in bytes, up to which it
 // is kept from one StoreLogs to the next.
@@ -40,6 +53,12 @@ type LogOptions struct {
 	// disk, at least, so that a follower that lags can be served from the log.
 	// Default DefaultRetainBytes.
 	RetainBytes int
+	// RetainLimit is how much of it stays, in bytes, at most, as long as Needed
+	// wants it. Default DefaultRetainLimit.
+	RetainLimit int
+	// Needed tells what others need of the log. It is asked when DeleteRange takes
+	// something off the front, and must not call the Log. Default: nothing.
+	Needed func() Needed
 	// Fatal is called once, with the first error of a write, a sync, a
 	// truncation or a read of the disk (ErrCorrupt among them). The log refuses
 	// everything from then on, so the process must end. Fatal is called by the
@@ -65,6 +84,12 @@ func (o LogOptions) withDefaults() LogOptions {
 	}
 	if o.RetainBytes <= 0 {
 		o.RetainBytes = DefaultRetainBytes
+	}
+	if o.RetainLimit <= 0 {
+		o.RetainLimit = DefaultRetainLimit
+	}
+	if o.Needed == nil {
+		o.Needed = func() Needed { return Needed{Wanted: Nothing, Pinned: Nothing} }
 	}
 	if o.Fatal == nil {
 		o.Fatal = func(error) {}
@@ -96,6 +121,7 @@ type Log struct {
 	options LogOptions
 	opened  time.Time // the origin of the stopwatches
 	bytes   atomic.Int64
+	written atomic.Uint64
 	raised  atomic.Bool // Fatal was called
 
 	storing, deleting stopwatch // of StoreLogs and DeleteRange
@@ -193,6 +219,10 @@ func (l *Log) LastIndex() (uint64, error) {
 
 // Bytes is what the log occupies on disk, in bytes.
 func (l *Log) Bytes() int64 { return l.bytes.Load() }
+
+// Written is how many bytes of entries were given to the disk since the log was
+// opened.
+func (l *Log) Written() uint64 { return l.written.Load() }
 
 // Busy is how long the StoreLogs or DeleteRange now running has been running,
 // the wait for its turn included; 0 if none is. A disk that hangs makes it grow.
@@ -324,6 +354,7 @@ func (l *Log) write(entries []*raft.Log) error {
 	for _, e := range entries {
 		l.encoded = appendRecord(l.encoded[:0], e)
 		l.engine.stage(e.Index, l.encoded)
+		l.written.Add(uint64(len(l.encoded)))
 	}
 	if cap(l.encoded) > maxEncodeKept {
 		l.encoded = nil

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"maps"
 	"slices"
 )
 
@@ -21,7 +22,10 @@ type round struct {
 	made    []*bodySegment // the new ones among them
 	held    []*bodySegment // by the round
 	budget  int64          // bytes that may still be merged
-	buffer  []byte
+	// repaired are the bodies that replace those on disk: their segments are
+	// written anew.
+	repaired map[uint64][]byte
+	buffer   []byte
 }
 
 // WriteLive writes the live bodies, given as ranges of numbers (first, count)
@@ -58,6 +62,7 @@ func (s *Segments) begin() *round {
 	r := &round{
 		store: s, version: s.version, budget: s.options.limits.merge,
 		chunks: slices.Clone(s.closed), sources: slices.Clone(s.list), held: slices.Clone(s.list),
+		repaired: maps.Clone(s.repaired.bodies),
 	}
 	s.holdLocked(r.held)
 	r.held, s.replaced = append(r.held, s.replaced...), nil
@@ -78,6 +83,7 @@ func (r *round) commit() {
 			s.unsaved -= c.bytes
 		}
 		s.version++
+		s.repaired.drop(r)
 	}
 	s.mu.Unlock()
 	s.release(old)
@@ -92,10 +98,11 @@ const sparseSegment = 4
 
 // span is what is live in a segment.
 type span struct {
-	segment *bodySegment
-	ranges  [][2]uint64 // first and count
-	count   uint64
-	bytes   int64 // about
+	segment  *bodySegment
+	repaired bool
+	ranges   [][2]uint64 // first and count
+	count    uint64
+	bytes    int64 // about
 }
 
 // sparse: few bodies of the segment are live.
@@ -109,6 +116,7 @@ func (r *round) write(live *liveCursor) error {
 		if err != nil {
 			return err
 		}
+		p.repaired = r.isRepaired(source)
 		switch {
 		case p.count == 0: // nothing is left of it
 		case r.merges(&p):
@@ -129,7 +137,8 @@ func (r *round) write(live *liveCursor) error {
 }
 
 func (r *round) merges(p *span) bool {
-	return (p.bytes < r.store.options.limits.small || p.sparse()) && p.bytes <= r.budget && !p.segment.rotten.Load()
+	worth := p.bytes < r.store.options.limits.small || p.sparse()
+	return (worth && p.bytes <= r.budget || p.repaired) && !p.segment.rotten.Load()
 }
 
 // gather takes the numbers within a segment from live.
@@ -158,7 +167,7 @@ func gather(source *bodySegment, live *liveCursor) (span, error) {
 
 // endRun merges neighbours, if that makes fewer or smaller files of them.
 func (r *round) endRun(run []span) error {
-	if len(run) == 1 && !run[0].sparse() {
+	if len(run) == 1 && !run[0].sparse() && !run[0].repaired {
 		r.keep(run)
 		return nil
 	}
@@ -220,6 +229,9 @@ func (r *round) eachFrame(p span, visit func(number uint64, frame []byte) error)
 			}
 			if err != nil {
 				return fmt.Errorf("write body %d: %w", number, err)
+			}
+			if body, ok := r.repaired[number]; ok {
+				r.buffer = appendFrame(r.buffer[:0], number, body)
 			}
 			if err := visit(number, r.buffer); err != nil {
 				return err

@@ -93,9 +93,12 @@ type bodySegment struct {
 	files *fileCache
 	index *pageCache
 
-	refs   int         // guarded by Segments.mu; at 0 the file is removed
-	rotten atomic.Bool // its index is damaged: it is not merged
-	file   *openFile   // guarded by fileCache.mu
+	refs   int          // guarded by Segments.mu; at 0 the file is removed
+	pins   atomic.Int64 // made, and not yet read; they rise under Segments.mu while it is in the list
+	rotten atomic.Bool  // its index is damaged: it is not merged
+
+	file    *openFile // guarded by fileCache.mu
+	removed bool      // the same; only pins read it
 }
 
 // pageCount is how many pages the index of count bodies has.
@@ -259,6 +262,20 @@ func (s *bodySegment) body(number uint64) ([]byte, error) {
 	return nil, fmt.Errorf("read body %d: %w", number, err)
 }
 
+// pin returns a function that reads the body of a number. Until its first call
+// has returned, the file stays open even if it is removed.
+func (s *bodySegment) pin(number uint64) func() ([]byte, error) {
+	s.pins.Add(1)
+	var read atomic.Bool
+	return func() ([]byte, error) {
+		body, err := s.body(number)
+		if read.CompareAndSwap(false, true) && s.pins.Add(-1) == 0 {
+			s.files.unpinned(s)
+		}
+		return body, err
+	}
+}
+
 // frame reads a frame, unverified, into memory that it may take from buffer.
 func (s *bodySegment) frame(p place, buffer []byte) ([]byte, error) {
 	buffer = slices.Grow(buffer[:0], p.size)[:p.size]
@@ -278,9 +295,9 @@ func verifyFrame(frame []byte, number uint64) error {
 	return nil
 }
 
-// verify reads all of the segment. Damage of single bodies goes to damaged, any
-// other is the error.
-func (s *bodySegment) verify(damaged func(number uint64, err error)) error {
+// verify reads all of the segment, and calls found with each number. Damage of
+// single bodies goes to damaged, any other is the error.
+func (s *bodySegment) verify(found func(number uint64), damaged func(number uint64, err error)) error {
 	var buffer []byte
 	var header [segmentHeader]byte
 	if err := s.readAt(header[:], 0); err != nil {
@@ -296,6 +313,7 @@ func (s *bodySegment) verify(damaged func(number uint64, err error)) error {
 		}
 		for j := range s.pageLength(i) {
 			number, at := first+uint64(p.delta(j)), p.place(j)
+			found(number)
 			if buffer, err = s.frame(at, buffer); err != nil {
 				return err
 			}

@@ -74,14 +74,15 @@ type Segments struct {
 
 	writing sync.Mutex // serialises WriteLive; taken before mu
 
-	mu      sync.RWMutex
-	open    *openChunk
-	closed  []*openChunk   // ascending; above all segments
-	list    []*bodySegment // ascending
-	version uint64         // of list and closed, but for what CloseChunk adds
-	unsaved int64          // bytes in closed
-	known   map[uint64]*bodySegment
-	serial  uint64 // the last one used in a name
+	mu       sync.RWMutex
+	open     *openChunk
+	closed   []*openChunk   // ascending; above all segments
+	list     []*bodySegment // ascending
+	version  uint64         // of list and closed, but for what CloseChunk adds
+	unsaved  int64          // bytes in closed
+	known    map[uint64]*bodySegment
+	serial   uint64 // the last one used in a name
+	repaired repairs
 	// replaced are those of the generation before, held until the next snapshot:
 	// apply waits for the change of generations, and must not wait for a disk.
 	replaced []*bodySegment
@@ -130,11 +131,12 @@ func (s *Segments) Append(number uint64, record []byte) {
 }
 
 // Pin returns a function that gives the body of that number, at any time and
-// from any goroutine, whatever happens to the body meanwhile. It reads the disk
-// with each call, if the body is not in memory; the error is ErrDamagedBody if
-// what was read is not what was written. False: there is no such body. True may
-// be wrong for one that died before the last snapshot; the function then has an
-// error. Pin itself reads nothing.
+// from any goroutine, whatever happens to the body meanwhile. It reads the disk,
+// if the body is not in memory; the error is ErrDamagedBody if what was read is
+// not what was written. Its first call lets go of the body: later ones fail if
+// the body was removed. False: there is no such body. True may be wrong for one
+// that died before the last snapshot; the function then has an error. Pin itself
+// reads nothing.
 func (s *Segments) Pin(number uint64) (func() ([]byte, error), bool) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -143,8 +145,11 @@ func (s *Segments) Pin(number uint64) (func() ([]byte, error), bool) {
 		record, found := chunk.find(number)
 		return func() ([]byte, error) { return record, nil }, found
 	}
+	if body, ok := s.repaired.bodies[number]; ok && in != nil {
+		return func() ([]byte, error) { return body, nil }, true
+	}
 	if in != nil {
-		return func() ([]byte, error) { return in.body(number) }, true
+		return in.pin(number), true
 	}
 	return nil, false
 }

@@ -118,9 +118,25 @@ func TestPinOutlivesFilesAndGenerations(t *testing.T) {
 	if got := n.Stats().Segments; got != 1 {
 		t.Errorf("%d segments for one body", got)
 	}
+	if got := removedButOpen(t, n.dir); len(got) > 0 {
+		t.Errorf("%v are open and keep their place on the disk", got)
+	}
 	if _, found := n.Pin(5); found {
 		t.Error("a number without segment is found")
 	}
+}
+
+// removedButOpen are the files of dir that this process has open and that have
+// no name any more.
+func removedButOpen(t *testing.T, dir string) (removed []string) {
+	t.Helper()
+	for _, fd := range readDir(t, "/proc/self/fd") {
+		path, err := os.Readlink(filepath.Join("/proc/self/fd", fd))
+		if err == nil && strings.HasPrefix(path, dir) && strings.HasSuffix(path, " (deleted)") {
+			removed = append(removed, path)
+		}
+	}
+	return removed
 }
 
 // A body in the middle of a segment may be gone; that is an error, not another
@@ -287,7 +303,7 @@ func TestDamagedTransferIsRefused(t *testing.T) {
 	to.append(100, 60)
 	mustSnapshot(t, to)
 	to.index = 0
-	state := len(whole) - 20*(frameHeader+50) - (frameHeader + 8)
+	bodies := len(whole) - 20*(frameHeader+50) - (frameHeader + 8)
 	refused := func(what string, at int, stream []byte) {
 		t.Helper()
 		sink, err := to.snapshots.Create(1, 10, 1, voters, 1, nil)
@@ -303,12 +319,41 @@ func TestDamagedTransferIsRefused(t *testing.T) {
 	for at := len(transferMagic); at < len(whole); at += 3 {
 		refused("cut at", at, whole[:at])
 	}
-	for at := state; at < len(whole); at += 5 {
+	for at := len(transferMagic); at < len(whole); at += 5 {
+		if at >= bodies && at < len(whole)-frameHeader-8 {
+			continue // in the frame of a body, which is then damaged
+		}
 		flipped := slices.Clone(whole)
 		flipped[at] ^= 1 << (at % 8)
 		refused("flip at", at, flipped)
 	}
 	refused("longer by", 1, append(slices.Clone(whole), 0))
+}
+
+// One rotten body at the sender does not keep all others: it is damaged at the
+// receiver, too, which gets it from a third node.
+func TestDamagedBodyTravelsAsItIs(t *testing.T) {
+	from := rottenNode(t, t.TempDir())
+	flip(t, from.list[0].path, segmentHeader+80*19)               // the number of body 20: told by the index
+	flip(t, from.list[0].path, segmentHeader+80*29+atFrameLength) // the length of body 30
+	to := mustOpenNode(t, t.TempDir())
+	transfer(t, from, to)
+	read, found := to.Pin(10)
+	if !found {
+		t.Fatal("body 10 is gone")
+	}
+	if body, err := read(); !errors.Is(err, ErrDamagedBody) {
+		t.Errorf("body 10: got %d bytes, %v, want ErrDamagedBody", len(body), err)
+	}
+	if kept, err := to.Repair(10, bodyOf(10, 60)); !kept || err != nil {
+		t.Errorf("repair: got %v, %v, want it kept", kept, err)
+	}
+	if len(to.machine.Live) != 100 {
+		t.Errorf("got %d bodies, want 100", len(to.machine.Live))
+	}
+	if err := to.check(); err != nil {
+		t.Error(err)
+	}
 }
 
 // A stream, as a node without a disk has it, becomes segments.

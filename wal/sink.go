@@ -309,14 +309,17 @@ func (i *incoming) read(r io.Reader, state *stateWriter) error {
 	if size > math.MaxInt64 {
 		return fmt.Errorf("%w: a state of %d bytes", ErrCorrupt, size)
 	}
-	switch _, err := io.CopyN(state, r, int64(size)); {
+	sum := xxhash.New()
+	switch _, err := io.CopyN(state, io.TeeReader(r, sum), int64(size)); {
 	case errors.Is(err, io.EOF):
 		return fmt.Errorf("%w: the stream ends early", ErrCorrupt)
 	case err != nil:
 		return fmt.Errorf("receive state: %w", err)
+	case sum.Sum64() != binary.LittleEndian.Uint64(header[len(transferMagic)+8:]):
+		return fmt.Errorf("%w: state: %w", ErrCorrupt, errChecksum)
 	}
 	var err error
-	if i.made, err = i.store.readBodies(r, endOfStream); err != nil {
+	if i.made, err = i.store.readBodies(r, endOfStream, (*segmentRoll).addFrame); err != nil {
 		return fmt.Errorf("receive bodies: %w", err)
 	}
 	if n, err := io.Copy(io.Discard, r); err != nil || n > 0 {

@@ -11,11 +11,11 @@ import (
 )
 
 // A snapshot whose bodies are in segments travels to another node as one
-// stream: a magic and the size of the state, 8 bytes each, the state, and the
-// bodies of all its segments as a stream of bodies.
+// stream: a magic, the size of the state and its xxhash64, 8 bytes each, the state,
+// and the bodies of all its segments as a stream of bodies.
 const (
 	transferMagic  = "HFSNAP\x00\x01" // the last byte is the version
-	transferHeader = int64(len(transferMagic)) + 8
+	transferHeader = int64(len(transferMagic)) + 8 + 8
 )
 
 var errNoSegments = errors.New("the store of snapshots was opened without the segments")
@@ -41,17 +41,18 @@ type snapshotReader struct {
 	closed   error
 }
 
-func newSnapshotReader(store *Segments, segments []*bodySegment, state *os.File, size int64) *snapshotReader {
+func newSnapshotReader(store *Segments, segments []*bodySegment, state *os.File, size int64, sum uint64) *snapshotReader {
 	r := &snapshotReader{store: store, segments: segments, state: state, size: size}
 	if store == nil {
 		r.stream = failingReader{errNoSegments}
 		return r
 	}
 	header := binary.LittleEndian.AppendUint64([]byte(transferMagic), uint64(size))
+	header = binary.LittleEndian.AppendUint64(header, sum)
 	parts := []io.Reader{bytes.NewReader(header), io.LimitReader(state, size)}
 	var count uint64
 	for _, s := range segments {
-		parts = append(parts, &segmentReader{segment: s, at: segmentHeader})
+		parts = append(parts, &segmentReader{segment: s})
 		count += s.Count
 	}
 	r.stream = io.MultiReader(append(parts, bytes.NewReader(endFrame(count)))...)
@@ -86,22 +87,48 @@ type stateReader struct {
 
 func (r *stateReader) Close() error { return r.snapshot.Close() }
 
-// segmentReader reads the frames of a segment.
+// segmentReader reads the frames of a segment, one by one, with the numbers and
+// sizes that the index knows: so rot in a frame damages this body only, wherever it
+// is, and the stream can be read behind it.
 type segmentReader struct {
 	segment *bodySegment
-	at      int64
+	page    int // of the next frame
+	entry   int // in the page
+	buffer  []byte
+	unread  []byte // of the frame in buffer
 }
 
 func (r *segmentReader) Read(p []byte) (int, error) {
-	p = p[:min(int64(len(p)), r.segment.end-r.at)]
-	if len(p) == 0 {
-		return 0, io.EOF
+	if len(r.unread) == 0 {
+		if err := r.advance(); err != nil {
+			return 0, err
+		}
 	}
-	if err := r.segment.readAt(p, r.at); err != nil {
-		return 0, fmt.Errorf("read segment: %w", err)
+	n := copy(p, r.unread)
+	r.unread = r.unread[n:]
+	return n, nil
+}
+
+func (r *segmentReader) advance() error {
+	s := r.segment
+	if r.page == len(s.pages) {
+		return io.EOF
 	}
-	r.at += int64(len(p))
-	return len(p), nil
+	page, err := s.page(r.page)
+	if err != nil {
+		return fmt.Errorf("read segment: %w", err)
+	}
+	number, at := s.pages[r.page]+uint64(page.delta(r.entry)), page.place(r.entry)
+	if r.buffer, err = s.frame(at, r.buffer); err != nil {
+		return fmt.Errorf("read segment: %w", err)
+	}
+	binary.LittleEndian.PutUint64(r.buffer, number)
+	binary.LittleEndian.PutUint32(r.buffer[atFrameLength:], uint32(at.size-frameHeader))
+	r.unread = r.buffer
+	if r.entry++; r.entry == s.pageLength(r.page) {
+		r.page, r.entry = r.page+1, 0
+	}
+	return nil
 }
 
 type failingReader struct{ err error }

@@ -385,7 +385,11 @@ func (s *Snapshots) Open(id string) (*raft.SnapshotMeta, io.ReadCloser, error) {
 	if finished.Manifest == "" {
 		return finished.raftMeta(), f, nil
 	}
-	return finished.raftMeta(), newSnapshotReader(s.options.Segments, finished.segments, f, finished.Size), nil
+	sum, err := strconv.ParseUint(finished.Checksum, 16, 64)
+	if err != nil { // it was compared with that of the state
+		panic("wal: checksum of a verified snapshot: " + err.Error())
+	}
+	return finished.raftMeta(), newSnapshotReader(s.options.Segments, finished.segments, f, finished.Size, sum), nil
 }
 
 // openState opens the file, and holds the segments, before a newer snapshot can

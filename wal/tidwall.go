@@ -151,14 +151,14 @@ func (t *tidwall) sync() error {
 
 func (t *tidwall) read(index uint64) ([]byte, error) { return t.log.Read(index) }
 
-func (t *tidwall) forget(target uint64, retain int64) ([]segment, error) {
-	whole := sort.Search(len(t.segments)-1, func(i int) bool { return t.segments[i+1].first > target+1 })
+func (t *tidwall) forget(limit, target uint64, retain int64) ([]segment, error) {
+	whole := t.wholeSegments(target)
 	var behind int64
 	for _, s := range t.segments[:whole] {
 		behind += s.size
 	}
-	n := 0
-	for n < whole && behind-t.segments[n].size >= retain {
+	n, most := 0, min(whole, t.wholeSegments(limit))
+	for n < most && behind-t.segments[n].size >= retain {
 		behind -= t.segments[n].size
 		t.bytes -= t.segments[n].size
 		n++
@@ -172,6 +172,12 @@ func (t *tidwall) forget(target uint64, retain int64) ([]segment, error) {
 		return forgotten, t.reopen()
 	}
 	return forgotten, nil
+}
+
+// wholeSegments is the number of segments with no entry above index, but for the
+// one that is written.
+func (t *tidwall) wholeSegments(index uint64) int {
+	return sort.Search(len(t.segments)-1, func(i int) bool { return t.segments[i+1].first-1 > index })
 }
 
 func (t *tidwall) reopen() error {

@@ -4,14 +4,15 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 )
 
 // DeleteRange removes the entries from min to max, both included; indexes that
 // are not there are ignored.
 //
 // At the front it moves FirstIndex at once, and removes files only as whole
-// segments and only beyond RetainBytes; after a restart the entries that are
-// still on disk are there again. At the back it is exact and durable on return.
+// segments, only beyond RetainBytes, and not what is Needed; after a restart the
+// entries that are still on disk are there again. At the back it is exact and durable on return.
 // A range that covers the whole log empties it, and the next entry may have any
 // index. A range in the middle is refused.
 //
@@ -19,7 +20,7 @@ import (
 func (l *Log) DeleteRange(from, to uint64) error {
 	l.truncating.Lock()
 	l.deleting.start(l.sinceOpened())
-	forgotten, err := l.deleteRange(from, to)
+	forgotten, err := l.deleteRange(from, to, l.options.Needed())
 	if err == nil && len(forgotten) > 0 {
 		err = l.remove(forgotten)
 	}
@@ -32,7 +33,7 @@ func (l *Log) DeleteRange(from, to uint64) error {
 }
 
 // deleteRange does all but remove the files that it returns.
-func (l *Log) deleteRange(from, to uint64) ([]segment, error) {
+func (l *Log) deleteRange(from, to uint64, needed Needed) ([]segment, error) {
 	l.writing.Lock()
 	defer l.writing.Unlock()
 	if l.failed != nil {
@@ -45,7 +46,7 @@ func (l *Log) deleteRange(from, to uint64) ([]segment, error) {
 	case from <= first && to >= last:
 		return nil, l.reset(last + 1)
 	case from <= first:
-		return l.deleteFront(to)
+		return l.deleteFront(to, needed)
 	case to >= last:
 		return nil, l.deleteBack(from - 1)
 	}
@@ -54,17 +55,25 @@ func (l *Log) deleteRange(from, to uint64) ([]segment, error) {
 
 // deleteFront hides the entries up to target and forgets the segments that
 // need not be retained. The caller holds writing.
-func (l *Log) deleteFront(target uint64) ([]segment, error) {
+func (l *Log) deleteFront(target uint64, needed Needed) ([]segment, error) {
 	l.reading.Lock()
 	l.first = target + 1
 	l.reading.Unlock()
-	forgotten, err := l.engine.forget(target, int64(l.options.RetainBytes))
+	limit := before(needed.Pinned)
+	unwanted, err := l.engine.forget(min(limit, before(needed.Wanted)), target, int64(l.options.RetainBytes))
+	if err != nil {
+		return nil, l.fail(err)
+	}
+	excess, err := l.engine.forget(limit, target, int64(max(l.options.RetainBytes, l.options.RetainLimit)))
 	if err != nil {
 		return nil, l.fail(err)
 	}
 	l.bytes.Store(l.engine.size())
-	return forgotten, nil
+	return slices.Concat(unwanted, excess), nil
 }
+
+// before is the index before one, 0 for 0.
+func before(index uint64) uint64 { return max(index, 1) - 1 }
 
 // remove deletes the files of forgotten segments, without holding up a
 // StoreLogs. Such a StoreLogs may reset the log and so replace the directory,

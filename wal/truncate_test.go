@@ -283,3 +283,39 @@ func TestDirectoryIsSyncedWithEachChangeOfNames(t *testing.T) {
 		}
 	}
 }
+
+func TestDeleteFrontKeepsWhatIsNeeded(t *testing.T) {
+	// 100 entries of 4,000 bytes, 3 in a segment; all but the last 10 are deleted.
+	for _, c := range []struct {
+		name     string
+		needed   Needed
+		from, to uint64 // where the first entry that stays is
+	}{
+		{"nobody", Needed{Nothing, Nothing}, 80, 85},
+		{"a member that is behind", Needed{60, Nothing}, 55, 60},
+		{"a member that is far behind", Needed{5, Nothing}, 40, 46},
+		{"a member that has nothing", Needed{0, Nothing}, 40, 46},
+		{"a snapshot being sent", Needed{70, 20}, 15, 20},
+		{"a snapshot of the newest entry", Needed{Nothing, 99}, 80, 85},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			l := openLog(t, filepath.Join(t.TempDir(), "wal"), LogOptions{
+				SegmentSize: 10_000, RetainBytes: 20_000, RetainLimit: 180_000, RingBytes: 1,
+				Needed: func() Needed { return c.needed },
+			})
+			for i := uint64(1); i <= 100; i++ {
+				store(t, l, entries(i, i, 1, 4000))
+			}
+			if err := l.DeleteRange(1, 90); err != nil {
+				t.Fatal(err)
+			}
+			checkBounds(t, l, 91, 100)
+			if first, _ := l.engine.bounds(); first < c.from || first > c.to {
+				t.Errorf("got entries from %d on disk, want from %d to %d", first, c.from, c.to)
+			}
+			if got, want := len(segmentPaths(t, l.dir)), len(l.engine.(*tidwall).segments); got != want {
+				t.Errorf("got %d files, want %d", got, want)
+			}
+		})
+	}
+}

@@ -3,8 +3,11 @@ package wal
 import (
 	"errors"
 	"fmt"
+	"io"
+	"iter"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/hashicorp/raft"
@@ -66,17 +69,26 @@ type SegmentReport struct {
 	Segments int
 	Bodies   uint64 // dead ones that are still there included
 	Damaged  uint64 // bodies that are not as they were written
+	Missing  uint64 // bodies that the state refers to and no segment has
 	Bytes    int64  // of the files
 }
 
+// DecodeState reads the state of a snapshot and returns the numbers of the bodies
+// that it refers to, as ranges (first, count) in ascending order.
+type DecodeState func(state io.Reader) (live iter.Seq2[uint64, uint64], err error)
+
 // Verify reads all that this room keeps in a data directory and changes
 // nothing, so it may run beside a node, or beside its files after an accident.
-// The error is for what could not be read; what is wrong with the data is in
-// the report.
-func Verify(dataDir string) (Report, error) {
+// The state of the newest snapshot is given to decode, if that is not nil; each
+// body that it refers to must be there. The error is for what could not be read,
+// and ErrNoData; what is wrong with the data is in the report.
+func Verify(dataDir string, decode DecodeState) (Report, error) {
 	var r Report
 	if _, err := os.Stat(dataDir); err != nil {
 		return r, err
+	}
+	if !holdsData(dataDir) {
+		return r, fmt.Errorf("%s: %w", dataDir, ErrNoData)
 	}
 	if err := r.verifyLog(filepath.Join(dataDir, LogDir)); err != nil {
 		return r, fmt.Errorf("verify raft log: %w", err)
@@ -89,14 +101,47 @@ func Verify(dataDir string) (Report, error) {
 		return r, fmt.Errorf("verify snapshots: %w", err)
 	}
 	snapshot := filepath.Join(dataDir, SnapshotDir)
+	live := noBodies
 	if len(r.Snapshots) > 0 {
 		snapshot = filepath.Join(snapshot, r.Snapshots[0].ID)
+		if decode != nil {
+			live = r.decode(filepath.Join(snapshot, stateFile), decode)
+		}
 	}
-	if err := r.verifySegments(filepath.Join(dataDir, SegmentDir), snapshot, newest); err != nil {
+	if err := r.verifySegments(filepath.Join(dataDir, SegmentDir), snapshot, newest, live); err != nil {
 		return r, fmt.Errorf("verify segments: %w", err)
+	}
+	if len(r.Snapshots) > 0 && !exists(filepath.Join(dataDir, LogDir)) {
+		r.Problems = append(r.Problems, fmt.Sprintf("%s: %v; %s", filepath.Join(dataDir, LogDir), errLogLost, rejoin))
 	}
 	r.compare()
 	return r, nil
+}
+
+var errLogLost = errors.New("there are snapshots, but no log")
+
+// holdsData reports whether a directory has anything that this room has made.
+func holdsData(dataDir string) bool {
+	return slices.ContainsFunc([]string{LogDir, StableFile, SnapshotDir}, func(name string) bool {
+		return exists(filepath.Join(dataDir, name))
+	})
+}
+
+// CheckLogThere returns ErrCorrupt if a data directory has snapshots but no log:
+// OpenLog would begin an empty one, without the entries behind the snapshot.
+func CheckLogThere(dataDir string) error {
+	dir := filepath.Join(dataDir, LogDir)
+	if exists(dir) || exists(dir+newSuffix) || exists(dir+oldSuffix) {
+		return nil
+	}
+	names, err := snapshotNames(filepath.Join(dataDir, SnapshotDir))
+	if errors.Is(err, os.ErrNotExist) || err == nil && len(sortedSnapshots(names)) == 0 {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return corrupt(dir, 0, "%v", errLogLost)
 }
 
 // problem takes err into the report if it is about damage, else returns it.
@@ -203,78 +248,23 @@ func verifySnapshot(dir string, name snapshotName) (snapshotMeta, []segmentFacts
 	return m, bodies.Segments, err
 }
 
-// maxDamagedBodies is how many damaged bodies of a segment are told one by one.
-const maxDamagedBodies = 10
-
-// verifySegments reads the segments of a snapshot, every body of them.
-func (r *Report) verifySegments(dir, snapshot string, facts []segmentFacts) error {
-	named := map[uint64]bool{}
-	for _, f := range facts {
-		named[f.Serial] = true
-		r.Segments.Segments++
-		r.Segments.Bodies += f.Count
-		r.Segments.Bytes += f.Size
-		err := r.verifySegment(dir, f)
-		if err != nil && !exists(snapshot) {
-			r.note("%s: segments not verified, a newer snapshot took its place meanwhile", snapshot)
-			return nil
-		}
-		if err := r.problem(err); err != nil {
-			return err
-		}
-	}
-	if !exists(dir) {
-		return nil
-	}
-	files, err := segmentFiles(dir)
-	if err != nil {
-		return err
-	}
-	for serial, name := range files {
-		if !named[serial] {
-			r.note("%s: no snapshot refers to it; the next start removes it", filepath.Join(dir, name))
-		}
-	}
-	return nil
-}
-
-func (r *Report) verifySegment(dir string, f segmentFacts) (err error) {
-	s, err := openSegment(dir, f)
-	if err != nil {
-		return err
-	}
-	s.files, s.index = &fileCache{}, &pageCache{}
-	defer func() { err = errors.Join(err, s.files.close()) }()
-	var damaged uint64
-	err = s.verify(func(_ uint64, err error) {
-		if damaged++; damaged <= maxDamagedBodies {
-			r.Problems = append(r.Problems, err.Error())
-		}
-	})
-	if damaged > maxDamagedBodies {
-		r.Problems = append(r.Problems, fmt.Sprintf("%s: %d damaged bodies in all", s.path, damaged))
-	}
-	r.Segments.Damaged += damaged
-	return err
-}
-
 // compare finds entries that are neither in the log nor in a snapshot, and a
 // term that is behind that of an entry.
 func (r *Report) compare() {
-	if r.Log.Entries == 0 || !r.OK() {
+	if !r.OK() {
 		return
 	}
-	var covered uint64
+	covered, term := uint64(0), r.Log.LastTerm
 	if len(r.Snapshots) > 0 {
-		covered = r.Snapshots[0].Index
+		covered, term = r.Snapshots[0].Index, max(term, r.Snapshots[0].Term)
 	}
 	if r.Log.First > covered+1 {
 		r.Problems = append(r.Problems, fmt.Sprintf("the log begins with entry %d, but the newest snapshot reaches only to entry %d; %s",
 			r.Log.First, covered, rejoin))
 	}
-	if !r.Stable.Locked && r.Stable.Term < r.Log.LastTerm {
-		r.Problems = append(r.Problems, fmt.Sprintf("the log ends in term %d, but %s has term %d; %s",
-			r.Log.LastTerm, StableFile, r.Stable.Term, rejoin))
+	if !r.Stable.Locked && r.Stable.Term < term {
+		r.Problems = append(r.Problems, fmt.Sprintf("log or snapshot have entries of term %d, but %s has term %d; %s",
+			term, StableFile, r.Stable.Term, rejoin))
 	}
 }
 

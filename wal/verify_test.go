@@ -1,8 +1,11 @@
 package wal
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"io"
+	"iter"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -36,7 +39,7 @@ func dataDir(t *testing.T) string {
 
 func verify(t *testing.T, dir string) Report {
 	t.Helper()
-	r, err := Verify(dir)
+	r, err := Verify(dir, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -112,9 +115,16 @@ func TestVerifyFindsDamage(t *testing.T) {
 		{"stable store lost", func(_ *testing.T, dir string) error {
 			return os.Remove(filepath.Join(dir, StableFile))
 		}, "has term 0", ""},
-		{"nothing there", func(_ *testing.T, dir string) error {
-			return errors.Join(os.RemoveAll(filepath.Join(dir, LogDir)), os.RemoveAll(filepath.Join(dir, SnapshotDir)),
-				os.Remove(filepath.Join(dir, StableFile)))
+		{"log lost", func(_ *testing.T, dir string) error {
+			return os.RemoveAll(filepath.Join(dir, LogDir))
+		}, "there are snapshots, but no log", "no raft log"},
+		{"log and stable store lost", func(t *testing.T, dir string) error {
+			openLog(t, filepath.Join(dir, "empty"), LogOptions{}).Close()
+			return errors.Join(os.RemoveAll(filepath.Join(dir, LogDir)), os.Remove(filepath.Join(dir, StableFile)),
+				os.Rename(filepath.Join(dir, "empty"), filepath.Join(dir, LogDir)))
+		}, "has term 0", ""},
+		{"only a vote is left", func(_ *testing.T, dir string) error {
+			return errors.Join(os.RemoveAll(filepath.Join(dir, LogDir)), os.RemoveAll(filepath.Join(dir, SnapshotDir)))
 		}, "", "no raft log"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -176,11 +186,67 @@ func TestScan(t *testing.T) {
 	}
 }
 
+func TestVerifyRefusesOtherDirectories(t *testing.T) {
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "photo.jpg"), []byte("x"))
+	if _, err := Verify(dir, nil); !errors.Is(err, ErrNoData) {
+		t.Errorf("got %v, want ErrNoData", err)
+	}
+}
+
+// The state is read, and what it refers to must be there.
+func TestVerifyDecodesTheState(t *testing.T) {
+	dir := t.TempDir()
+	n := mustOpenNode(t, dir)
+	n.append(100, bodies60)
+	n.kill(every(10, 0)) // they stay in no segment
+	mustSnapshot(t, n)
+	stable := openStable(t, filepath.Join(dir, StableFile))
+	if err := errors.Join(stable.SetUint64(keyTerm, 1), stable.Close(), os.Mkdir(filepath.Join(dir, LogDir), dirPermissions)); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		name    string
+		live    iter.Seq2[uint64, uint64]
+		missing uint64
+	}{
+		{"as it is", liveOf(n.machine.Live), 0},
+		{"fewer", ranges(2, 3, 91, 1), 0},
+		{"none", ranges(), 0},
+		{"dead ones at the start of a range", ranges(10, 5), 1},
+		{"dead ones at its end", ranges(15, 6), 1},
+		{"all that there were", ranges(1, 100), 10},
+		{"only dead ones", ranges(10, 1, 20, 1, 100, 1), 3},
+		{"numbers above all", ranges(99, 1, 101, 50), 50},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			r, err := Verify(dir, func(state io.Reader) (iter.Seq2[uint64, uint64], error) {
+				b, err := io.ReadAll(state)
+				if !bytes.Contains(b, []byte("Next")) {
+					t.Errorf("got %q, want the state", b)
+				}
+				return tt.live, err
+			})
+			if err != nil || r.Segments.Missing != tt.missing || r.OK() != (tt.missing == 0) {
+				t.Errorf("got %d missing, problems %q, error %v; want %d missing", r.Segments.Missing, r.Problems, err, tt.missing)
+			}
+		})
+	}
+	r, err := Verify(dir, func(io.Reader) (iter.Seq2[uint64, uint64], error) { return nil, errors.New("a queue without name") })
+	if err != nil || len(r.Problems) != 1 || !strings.Contains(r.Problems[0], "a queue without name") {
+		t.Errorf("got problems %q, error %v; want that of the decoder", r.Problems, err)
+	}
+}
+
 func TestVerifyReadsSegments(t *testing.T) {
 	dir := t.TempDir()
 	n := mustOpenNode(t, dir)
 	n.append(100, bodies60)
 	mustSnapshot(t, n)
+	stable := openStable(t, filepath.Join(dir, StableFile))
+	if err := errors.Join(stable.SetUint64(keyTerm, 1), stable.Close(), os.Mkdir(filepath.Join(dir, LogDir), dirPermissions)); err != nil {
+		t.Fatal(err)
+	}
 	orphan := filepath.Join(n.dir, segmentFileName(7, 99))
 	write(t, orphan, []byte("x"))
 	r := verify(t, dir)

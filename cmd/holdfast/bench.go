@@ -16,13 +16,17 @@ type benchCommand struct {
 	Batch       int           `default:"1" placeholder:"N" help:"Messages of a send (${default})."`
 	Queues      int           `default:"1" placeholder:"N" help:"Queues to use (${default})."`
 	Groups      int           `default:"0" placeholder:"N" help:"Message groups; 0 for standard queues (${default})."`
-	Phases      []string      `placeholder:"NAME" help:"send, batch, drain, cycle, trip, wake (all of these); with a topic to which all queues are subscribed: publish, each copy counted; deliver, what was published is received."`
+	Phases      []string      `placeholder:"NAME" help:"send, batch, drain, cycle, trip, wake (all of these); with a topic to which all queues are subscribed: publish, each copy counted; deliver, what was published is received; with --backlog: all, half, expiring."`
 	Backlog     int           `placeholder:"N" help:"Measure how N messages are received after a restart of the node, instead of phases."`
 	Floor       bool          `help:"Measure an echo server by turns, and the ratio to it."`
 	JSON        string        `name:"json" env:"HOLDFAST_BENCH_JSON" placeholder:"FILE" help:"Write the report into a file as well."`
 }
 
 func (c *benchCommand) options() bench.Options {
+	phases, backlogs := c.Phases, []string(nil)
+	if c.Backlog > 0 {
+		phases, backlogs = nil, c.Phases
+	}
 	return bench.Options{
 		Endpoints:   c.Endpoint,
 		Protocol:    c.Protocol,
@@ -32,7 +36,8 @@ func (c *benchCommand) options() bench.Options {
 		Batch:       c.Batch,
 		Queues:      c.Queues,
 		Groups:      c.Groups,
-		Phases:      c.Phases,
+		Phases:      phases,
+		Backlogs:    backlogs,
 		Floor:       c.Floor,
 		JSON:        c.JSON,
 		Version:     buildVersion(),

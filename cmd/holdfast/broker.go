@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -13,6 +14,7 @@ import (
 	"time"
 
 	"holdfast.internal/cluster"
+	"holdfast.internal/cluster/peer"
 	"holdfast.internal/httpapi"
 	"holdfast.internal/httpapi/admin"
 )
@@ -40,6 +42,7 @@ type broker struct {
 
 	apiPort   net.Listener
 	adminPort net.Listener
+	peerPort  net.Listener // nil if the node is alone
 	node      *cluster.Node
 	api       *httpapi.Server
 	admin     *http.Server
@@ -47,15 +50,21 @@ type broker struct {
 	hangup    chan os.Signal // SIGHUP, when there is a certificate to reread
 }
 
-// startBroker opens the ports first: one that is taken is noticed before the
-// data folder is touched, and early clients wait instead of being refused.
+// startBroker looks at the certificate and opens the ports first: what is wrong
+// with them is noticed before the data folder is touched, and early clients wait
+// instead of being refused.
 func startBroker(ctx context.Context, f *serveFlags, logger *slog.Logger) (*broker, error) {
+	if f.TLSCert != "" {
+		if _, err := tls.LoadX509KeyPair(f.TLSCert, f.TLSKey); err != nil {
+			return nil, fmt.Errorf("load certificate %s: %w", f.TLSCert, err)
+		}
+	}
 	b := &broker{log: logger, exit: os.Exit, https: f.TLSCert != "", ended: make(chan error, 2)}
 	if err := b.listen(f); err != nil {
-		return nil, errors.Join(err, b.closePorts())
+		return nil, errors.Join(err, closePorts(b.apiPort, b.adminPort, b.peerPort))
 	}
 	if err := b.start(ctx, f); err != nil {
-		return nil, errors.Join(err, b.closePorts())
+		return nil, errors.Join(err, closePorts(b.apiPort, b.adminPort, b.peerPort))
 	}
 	go func() { b.ended <- b.api.Serve(b.apiPort) }()
 	go func() { b.ended <- b.admin.Serve(b.adminPort) }()
@@ -69,14 +78,22 @@ func (b *broker) listen(f *serveFlags) (err error) {
 	if b.adminPort, err = net.Listen("tcp", f.Admin); err != nil {
 		return fmt.Errorf("open admin port: %w", err)
 	}
-	return nil
+	members, err := f.members()
+	if err != nil || len(members) == 0 {
+		return err
+	}
+	b.peerPort, err = peer.ListenTCP(f.peerAddress(members))
+	return err
 }
 
-func (b *broker) closePorts() error {
+func closePorts(ports ...net.Listener) error {
 	var errs []error
-	for _, port := range []net.Listener{b.apiPort, b.adminPort} {
-		if port != nil {
-			errs = append(errs, port.Close())
+	for _, port := range ports {
+		if port == nil {
+			continue
+		}
+		if err := port.Close(); !errors.Is(err, net.ErrClosed) {
+			errs = append(errs, err)
 		}
 	}
 	return errors.Join(errs...)
@@ -84,7 +101,7 @@ func (b *broker) closePorts() error {
 
 // start starts the node and what serves on the ports.
 func (b *broker) start(ctx context.Context, f *serveFlags) error {
-	config, err := f.clusterConfig(b.log, b.failStop)
+	config, err := f.clusterConfig(b)
 	if err != nil {
 		return err
 	}
@@ -169,9 +186,10 @@ func (b *broker) stop() {
 	}
 }
 
-// breakConnections ends both ports and every connection, at once.
+// breakConnections ends API and admin port and every connection to them, at once.
+// The peer port is the node's: it hands over the leadership through it.
 func (b *broker) breakConnections() {
-	_ = b.closePorts()
+	_ = closePorts(b.apiPort, b.adminPort)
 	if b.api != nil {
 		b.api.Abort()
 	}
@@ -190,20 +208,27 @@ func (b *broker) failStop(code int, reason error) {
 	b.exit(code)
 }
 
-func (f *serveFlags) clusterConfig(logger *slog.Logger, fatal func(int, error)) (cluster.Config, error) {
-	seed, err := f.seed()
-	return cluster.Config{
+func (f *serveFlags) clusterConfig(b *broker) (c cluster.Config, err error) {
+	c = cluster.Config{
 		DataDir:         f.Data,
 		NodeName:        f.Node,
-		Seed:            seed,
+		PeerListener:    b.peerPort,
 		RequestTimeout:  f.RequestTimeout,
-		Logger:          logger,
-		Fatal:           fatal,
+		Logger:          b.log,
+		Fatal:           b.failStop,
 		Memory:          int64(f.Memory),
 		DiskReserve:     int64(f.DiskReserve),
 		SnapshotEntries: f.TestSnapshotEntries,
 		Version:         buildVersion(),
-	}, err
+	}
+	if c.Seed, err = f.seed(); err != nil {
+		return c, err
+	}
+	if c.Members, err = f.members(); err != nil {
+		return c, err
+	}
+	c.PeerTLS, err = f.peerTLS()
+	return c, err
 }
 
 func (f *serveFlags) apiConfig(logger *slog.Logger, metrics *admin.Metrics) httpapi.Config {

@@ -126,3 +126,21 @@ func TestLimitHeap(t *testing.T) {
 		t.Errorf("with GOMEMLIMIT: got limit %d, want %d as before", got, before)
 	}
 }
+
+func TestGCPercent(t *testing.T) {
+	for _, test := range []struct {
+		live uint64
+		want int
+	}{
+		{0, 100},
+		{256 << 20, 100},
+		{257 << 20, 90},
+		{512 << 20, 50},
+		{1 << 30, 20},
+		{64 << 30, 20},
+	} {
+		if got := gcPercent(test.live); got != test.want {
+			t.Errorf("%d bytes alive: got %d, want %d", test.live, got, test.want)
+		}
+	}
+}

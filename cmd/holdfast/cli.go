@@ -25,6 +25,7 @@ type grammar struct {
 	Status   statusCommand   `cmd:"" help:"Show how a node is, or several side by side."`
 	Queue    queueCommand    `cmd:"" help:"Look into queues, empty them, redrive dead letters."`
 	Topic    topicCommand    `cmd:"" help:"List topics and their subscriptions."`
+	Cert     certCommand     `cmd:"" help:"Make the certificates by which nodes know each other."`
 	WAL      walCommand      `cmd:"" name:"wal" help:"Check or print what a data folder holds."`
 	Bench    benchCommand    `cmd:"" help:"Measure how fast a node is."`
 	Echo     echoCommand     `cmd:"" name:"bench-echo" hidden:"" help:"The echo server that bench measures against."`
@@ -94,6 +95,7 @@ func newParser(g *grammar, exit func(int), stdout, stderr io.Writer) (*kong.Kong
 		kong.DefaultEnvars("HOLDFAST"),
 		kong.Configuration(readConfigFile),
 		kong.ExplicitGroups([]kong.Group{
+			{Key: "cluster", Title: "Members of a cluster:"},
 			{Key: "settings", Title: "Settings, which the first start of a cluster writes down (later: holdfast settings set):"},
 			{Key: "test", Title: "For tests:"},
 		}),

@@ -25,6 +25,13 @@ type serveFlags struct {
 	Admin  string `default:"127.0.0.1:4567" placeholder:"HOST:PORT" help:"Where the admin port listens (${default})."`
 	Node   string `default:"n1" placeholder:"NAME" help:"Name of the node (${default})."`
 
+	Cluster       []string `group:"cluster" placeholder:"NAME=HOST:PORT" help:"All members, this node included, with the addresses of their peer ports; none: this node is alone."`
+	Peer          string   `group:"cluster" placeholder:"HOST:PORT" help:"Where the peer port listens (this node's address in --cluster)."`
+	PeerCA        string   `group:"cluster" name:"peer-ca" placeholder:"FILE" help:"Certificate of the authority that signed those of all members (holdfast cert ca)."`
+	PeerCert      string   `group:"cluster" placeholder:"FILE" help:"Certificate of this member (holdfast cert node)."`
+	PeerKey       string   `group:"cluster" placeholder:"FILE" help:"Key of that certificate."`
+	InsecurePeers bool     `group:"cluster" help:"Members talk in the clear and believe each other; on loopback addresses only."`
+
 	TLSCert      string         `name:"tls-cert" placeholder:"FILE" help:"Certificate of the API port, which is https then; reread on SIGHUP."`
 	TLSKey       string         `name:"tls-key" placeholder:"FILE" help:"Key of that certificate."`
 	TrustedProxy []netip.Prefix `placeholder:"CIDR" help:"Load balancers whose X-Forwarded headers name the host in queue URLs."`
@@ -52,6 +59,10 @@ type serveFlags struct {
 	TestSnapshotEntries uint64        `group:"test" default:"0" placeholder:"N" help:"Snapshot after every N log entries."`
 }
 
+// minMemory is the least that --memory may be: below it a node is full before it
+// has a queue.
+const minMemory = 64 << 20
+
 var nodeForm = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
 
 // Validate is called by kong when all flags have their values.
@@ -65,6 +76,8 @@ func (f *serveFlags) Validate() error {
 		return fmt.Errorf("--tls-cert and --tls-key go together")
 	case f.RequestTimeout <= 0:
 		return fmt.Errorf("--request-timeout %v: want more than 0", f.RequestTimeout)
+	case f.Memory > 0 && f.Memory < minMemory:
+		return fmt.Errorf("--memory %s: want at least %s", f.Memory, byteSize(minMemory))
 	case f.DiskReserve == 0:
 		return fmt.Errorf("--disk-reserve 0: want more than 0")
 	case f.MetricsQueues < 0:
@@ -73,6 +86,9 @@ func (f *serveFlags) Validate() error {
 		return fmt.Errorf("--test-snapshot-entries needs --test-mode")
 	}
 	if _, err := f.seed(); err != nil {
+		return err
+	}
+	if err := f.checkCluster(); err != nil {
 		return err
 	}
 	return f.checkExposure()

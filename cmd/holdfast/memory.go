@@ -1,10 +1,13 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"runtime/debug"
+	"runtime/metrics"
 	"syscall"
+	"time"
 )
 
 // limitHeap has the garbage collector run earlier rather than let garbage fill
@@ -25,4 +28,49 @@ func limitHeap(memory byteSize) error {
 	}
 	debug.SetMemoryLimit(int64(memory + memory/2))
 	return nil
+}
+
+const (
+	// maxGarbage is about how much garbage there may be beside a large live heap. It
+	// is what keeps a node with millions of received messages, 64 bytes each, below
+	// a GiB; to mark them costs little, for they have no pointers.
+	maxGarbage = 256 << 20
+
+	// minGCPercent bounds what that may cost.
+	minGCPercent = 20
+
+	garbageLook = time.Second
+)
+
+// limitGarbage has the garbage collector run the earlier, in proportion, the more
+// is alive, until ctx is done. GOGC, if it is set, holds instead.
+func limitGarbage(ctx context.Context) {
+	if os.Getenv("GOGC") != "" {
+		return
+	}
+	ticker := time.NewTicker(garbageLook)
+	defer ticker.Stop()
+	percent := 100
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
+		metrics.Read(live)
+		if p := gcPercent(live[0].Value.Uint64()); p != percent {
+			debug.SetGCPercent(p)
+			percent = p
+		}
+	}
+}
+
+// gcPercent is the GOGC for a live heap of so many bytes, in steps of ten, since
+// to set it stops the world.
+func gcPercent(live uint64) int {
+	if live <= maxGarbage {
+		return 100
+	}
+	return max(int(10*maxGarbage/live)*10, minGCPercent)
 }

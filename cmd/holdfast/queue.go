@@ -165,6 +165,9 @@ func writeQueue(w io.Writer, q *admin.QueueDetails) error {
 		{"moved to dead letters", fmt.Sprint(q.Moved)},
 		{"not moved", fmt.Sprintf("%d deliveries for want of a dead-letter queue", q.Stranded)},
 	}
+	if q.Lost > 0 {
+		rows = append(rows, [2]string{"lost", fmt.Sprintf("%d, their content is damaged on every node", q.Lost)})
+	}
 	for _, name := range slices.Sorted(maps.Keys(q.Attributes)) {
 		rows = append(rows, [2]string{name, oneLine(q.Attributes[name])})
 	}

@@ -19,7 +19,7 @@ const maxShownBody = 200
 type queuePeek struct {
 	oneQueue
 	State string `enum:"visible,inflight,delayed" default:"visible" placeholder:"visible|inflight|delayed" help:"Messages in this state (${default})."`
-	Limit int    `default:"10" placeholder:"N" help:"At most so many, 1 to 1000 (${default})."`
+	Limit int    `default:"10" env:"HOLDFAST_PEEK_LIMIT" placeholder:"N" help:"At most so many, 1 to 1000 (${default})."`
 	After string `placeholder:"CURSOR" help:"Go on where an earlier answer ended."`
 }
 

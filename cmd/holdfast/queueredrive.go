@@ -25,14 +25,17 @@ type queueRedrive struct {
 	oneQueue
 	To        string  `placeholder:"ARN" help:"Queue that the messages go to (each one's own source)."`
 	Rate      *int    `placeholder:"N" help:"Messages a second, 1 to 500 (as fast as the node can)."`
-	Limit     *uint64 `xor:"messages" placeholder:"N" help:"At most so many messages (all)."`
+	Limit     *uint64 `xor:"messages" env:"HOLDFAST_REDRIVE_LIMIT" placeholder:"N" help:"At most so many messages (all)."`
 	MessageID string  `name:"message-id" xor:"messages" placeholder:"ID" help:"This message only, at once."`
+	Cancel    bool    `help:"End the move task that is running. What it has moved stays moved."`
 }
 
 // Validate is called by kong when all flags have their values. A zero is
 // refused, since the node takes one for "as fast as it can" and for "all".
 func (c *queueRedrive) Validate() error {
 	switch _, ok := admin.ParseMessageID(c.MessageID); {
+	case c.Cancel && (c.To != "" || c.Rate != nil || c.Limit != nil || c.MessageID != ""):
+		return errors.New("--cancel goes with no flag of a new move task")
 	case c.Rate != nil && (*c.Rate < 1 || *c.Rate > sqs.MaxMoveRate):
 		return fmt.Errorf("--rate %d: want 1 to %d", *c.Rate, sqs.MaxMoveRate)
 	case c.Limit != nil && *c.Limit == 0:
@@ -54,6 +57,9 @@ func (c *queueRedrive) Run(out *console) error {
 		return err
 	}
 	target += "/redrive"
+	if c.Cancel {
+		return c.cancel(out, target)
+	}
 	wanted := admin.Redrive{To: c.To, MessageID: c.MessageID}
 	if c.Rate != nil {
 		wanted.Rate = *c.Rate
@@ -74,12 +80,29 @@ func (c *queueRedrive) Run(out *console) error {
 	}
 	task, err := c.follow(out, target, done.TaskID)
 	if err != nil && out.ctx.Err() != nil {
-		return fmt.Errorf("stopped looking; the move task goes on: GET %s shows it", target)
+		return fmt.Errorf("stopped looking; the move task goes on: GET %s shows it, redrive --cancel ends it", target)
 	}
 	if err != nil {
 		return fmt.Errorf("queue %s: the move task may go on (GET %s shows it): %w", c.Name, target, err)
 	}
 	return c.writeTask(out.stdout, task)
+}
+
+// cancel ends the running move task, and answers yes when it has ended.
+func (c *queueRedrive) cancel(out *console, target string) error {
+	var task admin.MoveTask
+	if err := callAdmin(out.ctx, http.MethodDelete, target, nil, queueTimeout, &task); err != nil {
+		return fmt.Errorf("queue %s: %w", c.Name, err)
+	}
+	ended, err := c.follow(out, target, task.TaskID)
+	if err != nil {
+		return fmt.Errorf("queue %s: the move task was told to end, but not seen to (GET %s shows it): %w", c.Name, target, err)
+	}
+	if c.JSON {
+		return writeJSON(out.stdout, ended)
+	}
+	_, err = fmt.Fprintf(out.stdout, "%s after %d of %d\n", ended.Status, ended.Moved, ended.ToMove)
+	return err
 }
 
 func (c *queueRedrive) writeMessage(w io.Writer, moved *admin.Redriven) error {
@@ -134,7 +157,20 @@ func (c *queueRedrive) writeTask(w io.Writer, task *admin.MoveTask) error {
 	case err != nil || task.Status == "completed":
 		return err
 	case task.FailureReason != "":
-		return fmt.Errorf("the move task has %s: %s", task.Status, task.FailureReason)
+		return fmt.Errorf("the move task has %s: %s", task.Status, failureText(task.FailureReason))
 	}
 	return fmt.Errorf("the move task was %s", task.Status)
+}
+
+// failureText says in a sentence what ListMessageMoveTasks has a code for.
+func failureText(code string) string {
+	switch sqs.Code(code) {
+	case sqs.CouldNotDetermineMessageSource:
+		return "a message did not come here as a dead letter of another queue; name a destination with --to"
+	case sqs.QueueDoesNotExist:
+		return "the queue that a message was to go to does not exist"
+	case sqs.MoveTaskTimedOut:
+		return "it took more than 36 hours"
+	}
+	return code
 }

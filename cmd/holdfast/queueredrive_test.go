@@ -53,4 +53,23 @@ func TestQueueRedriveStopped(t *testing.T) {
 	if len(tasks) != 1 || !tasks[0].Active() || tasks[0].Moved == 20 {
 		t.Errorf("got %+v, want the task under way", tasks)
 	}
+	cancelRedrive(t, s)
+}
+
+// cancelRedrive ends the task that moves dead letters; a second time there is none.
+func cancelRedrive(t *testing.T, s *served) {
+	t.Helper()
+	for _, want := range []struct {
+		code         int
+		stdout, fail string
+	}{
+		{0, "cancelled after ", ""},
+		{exitNo, "", "no move task of this queue is running"},
+	} {
+		var stdout, stderr bytes.Buffer
+		code := run(t.Context(), []string{"queue", "redrive", "dead", "--cancel", "--admin", s.Admin}, strings.NewReader(""), &stdout, &stderr)
+		if code != want.code || !strings.HasPrefix(stdout.String(), want.stdout) || !strings.Contains(stderr.String(), want.fail) {
+			t.Errorf("got exit %d, %q, %q; want %+v", code, stdout.String(), stderr.String(), want)
+		}
+	}
 }

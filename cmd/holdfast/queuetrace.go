@@ -27,7 +27,7 @@ type queueTrace struct {
 	oneNode
 	jsonFlag
 	Data      string `env:"HOLDFAST_TRACE_DATA" placeholder:"DIR" help:"Read the data folder of a stopped node instead of asking a running one."`
-	MessageID string `arg:"" name:"message-id" help:"MessageId, as SendMessage answered it."`
+	MessageID string `arg:"" name:"message-id" help:"MessageId, as SendMessage answered it, or as a receive shows it after a redrive."`
 }
 
 // Run answers yes when the message was found, in the log or in the state.

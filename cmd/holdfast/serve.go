@@ -28,6 +28,7 @@ func (c *serveCommand) Run(out *console, parsed *kong.Context) error {
 	if err := limitHeap(c.Memory); err != nil {
 		return err
 	}
+	go limitGarbage(out.ctx)
 	b, err := startBroker(out.ctx, &c.serveFlags, logger)
 	if errors.Is(err, context.Canceled) {
 		return nil // told to stop before it had begun
@@ -63,12 +64,20 @@ func flagTexts(parsed *kong.Context) map[string]any {
 // announce says where the node listens and what to type next.
 func (c *serveCommand) announce(w io.Writer, b *broker) error {
 	if c.JSON {
-		return writeJSON(w, map[string]string{"node": c.Node, "api": b.apiURL(), "admin": b.adminURL(), "data": c.Data})
+		where := map[string]string{"node": c.Node, "api": b.apiURL(), "admin": b.adminURL(), "data": c.Data}
+		if b.peerPort != nil {
+			where["peer"] = b.peerPort.Addr().String()
+		}
+		return writeJSON(w, where)
+	}
+	peers := ""
+	if b.peerPort != nil {
+		peers = fmt.Sprintf("peer   %s, member of %s\n", b.peerPort.Addr(), strings.Join(c.Cluster, ","))
 	}
 	_, err := fmt.Fprintf(w, `holdfast %s, node %s, data in %s
 api    %s
 admin  %s
-try    AWS_ACCESS_KEY_ID=any AWS_SECRET_ACCESS_KEY=any aws --endpoint-url %s --region %s sqs create-queue --queue-name hello
-`, buildVersion(), c.Node, c.Data, b.apiURL(), b.adminURL(), b.apiURL(), c.Region)
+%stry    AWS_ACCESS_KEY_ID=any AWS_SECRET_ACCESS_KEY=any aws --endpoint-url %s --region %s sqs create-queue --queue-name hello
+`, buildVersion(), c.Node, c.Data, b.apiURL(), b.adminURL(), peers, b.apiURL(), c.Region)
 	return err
 }

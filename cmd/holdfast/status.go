@@ -78,10 +78,11 @@ var statusRows = []struct {
 		if s.Ready {
 			return "yes"
 		}
-		return "no: " + strings.Join(s.Reasons, ", ")
+		return "no"
 	}},
 	{"role", func(s *admin.Status) string { return s.Role }},
 	{"leader", func(s *admin.Status) string { return s.Leader }},
+	{"members", func(s *admin.Status) string { return membersText(s.Members) }},
 	{"term", func(s *admin.Status) string { return fmt.Sprint(s.Term) }},
 	{"applied", ofGroup(func(g *admin.Group) string { return fmt.Sprint(g.Applied) })},
 	{"committed", ofGroup(func(g *admin.Group) string { return fmt.Sprint(g.Commit) })},
@@ -96,6 +97,7 @@ var statusRows = []struct {
 		return fmt.Sprintf("%d visible, %d in flight, %d delayed", s.Totals.Visible, s.Totals.InFlight, s.Totals.Delayed)
 	}},
 	{"damaged queues", func(s *admin.Status) string { return fmt.Sprint(s.Totals.Damaged) }},
+	{"lost messages", func(s *admin.Status) string { return fmt.Sprint(s.Totals.Lost) }},
 	{"disk", func(s *admin.Status) string {
 		return fmt.Sprintf("%s, %s free", s.Disk.State, sizeText(s.Disk.FreeBytes))
 	}},
@@ -103,6 +105,22 @@ var statusRows = []struct {
 		return fmt.Sprintf("p50 %d us, p99 %d us", s.Disk.FsyncP50US, s.Disk.FsyncP99US)
 	}},
 	{"memory", func(s *admin.Status) string { return sizeText(s.Memory.RSSBytes) }},
+}
+
+// membersText tells which members the node sees, in one cell.
+func membersText(members []admin.Member) string {
+	var words []string
+	for _, m := range members {
+		switch {
+		case !m.Up:
+			words = append(words, m.Name+" down")
+		case m.LagEntries > 0:
+			words = append(words, fmt.Sprintf("%s %d behind", m.Name, m.LagEntries))
+		default:
+			words = append(words, m.Name)
+		}
+	}
+	return strings.Join(words, ", ")
 }
 
 func ofGroup(f func(*admin.Group) string) func(*admin.Status) string {
@@ -121,8 +139,11 @@ func writeStatusTable(w io.Writer, nodes []nodeStatus) error {
 		}
 	}
 	for _, node := range nodes {
-		if node.Error != "" {
+		switch {
+		case node.Error != "":
 			_, _ = fmt.Fprintf(w, "%s: %s\n", node.Admin, node.Error)
+		case !node.Status.Ready:
+			_, _ = fmt.Fprintf(w, "%s is not ready: %s\n", node.Status.Node, strings.Join(node.Status.Reasons, ", "))
 		}
 	}
 	return nil

@@ -46,11 +46,14 @@ func TestCertificateIsReread(t *testing.T) {
 }
 
 func TestCertificateIsMissing(t *testing.T) {
-	none := filepath.Join(t.TempDir(), "none.pem")
-	out := command(t, exitNo, "serve", "--data", t.TempDir(), "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0",
+	none, data := filepath.Join(t.TempDir(), "none.pem"), filepath.Join(t.TempDir(), "data")
+	out := command(t, exitNo, "serve", "--data", data, "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0",
 		"--tls-cert", none, "--tls-key", none)
 	if !strings.Contains(out, "none.pem") {
 		t.Errorf("got %q, want the name of the file", out)
+	}
+	if _, err := os.Stat(data); !os.IsNotExist(err) {
+		t.Errorf("the data folder was touched: %v", err)
 	}
 }
 

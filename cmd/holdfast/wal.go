@@ -4,8 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"text/tabwriter"
 
+	"holdfast.internal/raftfsm"
 	"holdfast.internal/wal"
 )
 
@@ -58,12 +60,13 @@ type walBodies struct {
 	Segments int    `json:"segments"`
 	Bodies   uint64 `json:"bodies"`
 	Damaged  uint64 `json:"damaged"`
+	Missing  uint64 `json:"missing"`
 	Bytes    int64  `json:"bytes"`
 }
 
 // Run answers yes when all of the folder is intact.
 func (c *walVerify) Run(out *console) error {
-	found, err := wal.Verify(c.Dir)
+	found, err := wal.Verify(c.Dir, decodeState)
 	if err != nil {
 		return err
 	}
@@ -77,6 +80,15 @@ func (c *walVerify) Run(out *console) error {
 		return &exitError{exitNo, errors.New("")}
 	}
 	return err
+}
+
+// decodeState restores a state into a machine, as a start does.
+func decodeState(state io.Reader) (live iter.Seq2[uint64, uint64], err error) {
+	machine := raftfsm.NewShadow()
+	if err := machine.Restore(io.NopCloser(state)); err != nil {
+		return nil, err
+	}
+	return machine.LiveBodies(), nil
 }
 
 func newWALReport(r wal.Report) walReport {
@@ -110,8 +122,8 @@ func (r walReport) write(w io.Writer) error {
 		_, _ = fmt.Fprintf(table, "snapshot\tat entry %d, %s\n", s.Index, sizeText(s.Size))
 	}
 	if r.Bodies.Segments > 0 {
-		_, _ = fmt.Fprintf(table, "bodies\t%d, %s, segments: %d, damaged: %d\n",
-			r.Bodies.Bodies, sizeText(r.Bodies.Bytes), r.Bodies.Segments, r.Bodies.Damaged)
+		_, _ = fmt.Fprintf(table, "bodies\t%d, %s, segments: %d, damaged: %d, missing: %d\n",
+			r.Bodies.Bodies, sizeText(r.Bodies.Bytes), r.Bodies.Segments, r.Bodies.Damaged, r.Bodies.Missing)
 	}
 	for _, note := range r.Notes {
 		_, _ = fmt.Fprintf(table, "note\t%s\n", note)

@@ -106,6 +106,11 @@ func TestVerify(t *testing.T) {
 	if got := command(t, 0, "wal", "verify", data); !strings.Contains(got, "sound") {
 		t.Errorf("got %q, want sound", got)
 	}
+	stray := t.TempDir()
+	writeFile(t, filepath.Join(stray, "photo.jpg"), "x")
+	if got := command(t, exitNo, "wal", "verify", stray); !strings.Contains(got, "not the data folder of a node") {
+		t.Errorf("of another folder: got %q", got)
+	}
 	flipBit(t, data)
 	var report walReport
 	if err := json.Unmarshal([]byte(command(t, exitNo, "wal", "verify", data, "--json")), &report); err != nil {

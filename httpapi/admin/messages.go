@@ -120,11 +120,12 @@ func (s *server) getMessages(w http.ResponseWriter, r *http.Request) {
 func (s *server) refuseAnswer(w http.ResponseWriter, err error) {
 	status, text := http.StatusConflict, err.Error()
 	if e, ok := errors.AsType[*sqs.Error](err); ok {
+		text = e.Message // operators have no use for the codes of AWS
 		switch e.Code {
 		case sqs.QueueDoesNotExist:
 			status, text = http.StatusNotFound, noSuchQueue
 		case sqs.ResourceNotFoundException:
-			status, text = http.StatusNotFound, e.Message
+			status = http.StatusNotFound
 		}
 	}
 	s.refuse(w, status, text)

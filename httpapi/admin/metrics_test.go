@@ -27,7 +27,7 @@ func TestMetrics(t *testing.T) {
 	}
 	node.queues = []sqs.QueueCensus{{
 		Queue: sqs.QueueKey{Account: "000000000000", Name: "a"}, Visible: 3, InFlight: 4, Delayed: 5,
-		OldestSentAt: 999_400, Counters: sqs.Counters{Sent: 6, SentBytes: 60, Received: 7, Deleted: 8, Moved: 10, Stranded: 11},
+		OldestSentAt: 999_400, Counters: sqs.Counters{Sent: 6, SentBytes: 60, Received: 7, Deleted: 8, Moved: 10, Stranded: 11, Lost: 12},
 		NoisyGroups: 1, Quiet: sqs.QuietCensus{Visible: 10, InFlight: 11, Delayed: 12, OldestSentAt: 999_700},
 	}, {
 		Queue: sqs.QueueKey{Account: "000000000000", Name: "\"odd\\\n"}, // no queue has such a name; no scrape may break
@@ -96,7 +96,7 @@ func TestMetricsSumAll(t *testing.T) {
 		q := sqs.QueueCensus{
 			Queue: sqs.QueueKey{Account: "000000000000", Name: name}, Visible: 1, InFlight: 1, Delayed: 1, GroupsInFlight: 1, OldestSentAt: 1,
 			NoisyGroups: 1, Quiet: sqs.QuietCensus{Visible: 1, InFlight: 1, Delayed: 1, OldestSentAt: 1},
-			Counters: sqs.Counters{Sent: 1, SentBytes: 1, Received: 1, Deleted: 1, Moved: 1, Stranded: 1, Deduplicated: 1},
+			Counters: sqs.Counters{Sent: 1, SentBytes: 1, Received: 1, Deleted: 1, Moved: 1, Stranded: 1, Deduplicated: 1, Lost: 1},
 		}
 		node.queues = append(node.queues, q)
 		node.metrics.EmptyReceives[q.Queue] = 1
@@ -111,8 +111,8 @@ func TestMetricsSumAll(t *testing.T) {
 			t.Errorf("%s: got %s, want 2", name, value)
 		}
 	}
-	if sums != 17 {
-		t.Errorf("got %d sums, want 17", sums)
+	if sums != 18 {
+		t.Errorf("got %d sums, want 18", sums)
 	}
 }
 

@@ -60,6 +60,10 @@ var queueMetrics = []queueMetric{
 		prometheus.CounterValue, func(q *queueReading) float64 { return float64(q.Stranded) },
 	},
 	{
+		"lost_messages_total", "Messages whose content is damaged on every node, and which are not handed out any more.",
+		prometheus.CounterValue, func(q *queueReading) float64 { return float64(q.Lost) },
+	},
+	{
 		"approximate_number_of_messages_visible", "Messages available to receivers.", prometheus.GaugeValue,
 		func(q *queueReading) float64 { return float64(q.Visible) },
 	},
@@ -189,6 +193,7 @@ func capQueues(readings []queueReading, limit int) []queueReading {
 		sum.Deleted += q.Deleted
 		sum.Moved += q.Moved
 		sum.Stranded += q.Stranded
+		sum.Lost += q.Lost
 		sum.Deduplicated += q.Deduplicated
 		sum.GroupsInFlight += q.GroupsInFlight
 		sum.Visible += q.Visible

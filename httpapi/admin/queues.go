@@ -23,6 +23,7 @@ type Queue struct {
 	EmptyReceives uint64 `json:"empty_receives"` // of this node, since it began
 	Moved         uint64 `json:"moved"`          // from here to the dead-letter queue
 	Stranded      uint64 `json:"stranded"`       // deliveries for want of a dead-letter queue
+	Lost          uint64 `json:"lost"`           // messages whose content is damaged on every node
 	Damaged       bool   `json:"damaged"`
 	// DeadLetterQueue is ACCOUNT/NAME of the queue that the RedrivePolicy names;
 	// empty without one. Dangling says that it does not exist.
@@ -118,6 +119,7 @@ func newQueue(q queueReading) Queue {
 		EmptyReceives:   q.emptyReceives,
 		Moved:           q.Moved,
 		Stranded:        q.Stranded,
+		Lost:            q.Lost,
 		Damaged:         q.Damaged,
 		DeadLetterQueue: keyText(q.DeadLetterTarget),
 		Dangling:        q.Dangling,

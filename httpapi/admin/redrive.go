@@ -117,6 +117,29 @@ func (s *server) postRedrive(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+// deleteRedrive cancels the active move task of a queue and answers it. What the
+// task has moved stays moved.
+func (s *server) deleteRedrive(w http.ResponseWriter, r *http.Request) {
+	source := pathKey(r)
+	result, _, ok := s.do(w, r, sqs.ListMessageMoveTasks{Source: source, Limit: 1})
+	if !ok {
+		return
+	}
+	tasks := result.(sqs.ListMessageMoveTasksResult).Tasks
+	if len(tasks) == 0 || tasks[0].Status != sqs.TaskRunning {
+		s.refuse(w, http.StatusConflict, "no move task of this queue is running")
+		return
+	}
+	result, index, ok := s.do(w, r, sqs.CancelMessageMoveTask{Source: source, Task: tasks[0].ID})
+	if !ok {
+		return
+	}
+	cancelled := tasks[0]
+	cancelled.Status, cancelled.Moved = sqs.TaskCancelling, result.(sqs.CancelMessageMoveTaskResult).Moved
+	s.Logger.Info("move task cancelled", "account", source.Account, "queue", source.Name, "task", uuidText(cancelled.ID), "index", index)
+	s.answer(w, newMoveTask(cancelled))
+}
+
 // checkRedrive checks what the state takes for granted, and returns the
 // destination, if there is one.
 func (s *server) checkRedrive(wanted *Redrive) (*sqs.QueueKey, error) {

@@ -26,11 +26,12 @@ type Node interface {
 	Queue(key sqs.QueueKey) (sqs.QueueDescription, bool)
 	Topics() []sns.TopicCensus
 	Topic(key sns.TopicKey, after sns.SubscriptionPlace, limit int) (sns.TopicCensus, sns.ListSubscriptionsResult, bool)
-	RotateSigningKey(ctx context.Context) error
+	RotateSigningKey(ctx context.Context) (certificate string, err error)
 	Peek(ctx context.Context, queue sqs.QueueKey, state sqs.MessageState, after uint64, limit int) (cluster.PeekPage, error)
 	Tail(queue sqs.QueueKey) (*cluster.Tail, error)
 	Trace(ctx context.Context, id sqs.MessageID) (raftfsm.Trace, error)
 	Settings() raftfsm.Settings
+	FullDigest() raftfsm.IndexedDigest
 	Now() sqs.Time
 	Do(ctx context.Context, c raftfsm.Command, bodies ...[]byte) (raftfsm.Outcome, error)
 }
@@ -58,6 +59,7 @@ func New(config Config) http.Handler {
 		&topicCollector{config.Node, config.MetricsQueues})
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /status", s.getStatus)
+	mux.HandleFunc("GET /digest", s.getDigest)
 	mux.HandleFunc("GET /members", s.getMembers)
 	mux.HandleFunc("GET /queues", s.getQueues)
 	mux.HandleFunc("GET /queues/{account}/{name}", s.getQueue)
@@ -65,6 +67,7 @@ func New(config Config) http.Handler {
 	mux.HandleFunc("DELETE /queues/{account}/{name}/messages", s.deleteMessages)
 	mux.HandleFunc("GET /queues/{account}/{name}/redrive", s.getRedrive)
 	mux.HandleFunc("POST /queues/{account}/{name}/redrive", s.postRedrive)
+	mux.HandleFunc("DELETE /queues/{account}/{name}/redrive", s.deleteRedrive)
 	mux.HandleFunc("GET /queues/{account}/{name}/tail", s.getTail)
 	mux.HandleFunc("GET /messages/{id}/trace", s.getTrace)
 	mux.HandleFunc("GET /topics", s.getTopics)
@@ -86,6 +89,12 @@ func New(config Config) http.Handler {
 
 func (s *server) getStatus(w http.ResponseWriter, _ *http.Request) {
 	s.answer(w, newStatus(s.Node.Status()))
+}
+
+// getDigest answers with the full digest of the state as of now: equal on all nodes
+// that have applied the same entries. It walks over all queues.
+func (s *server) getDigest(w http.ResponseWriter, _ *http.Request) {
+	s.answer(w, newDigest(s.Node.FullDigest()))
 }
 
 func (s *server) getMembers(w http.ResponseWriter, _ *http.Request) {

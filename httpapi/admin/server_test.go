@@ -46,6 +46,10 @@ func (n *fakeNode) Queues() []sqs.QueueCensus  { return n.queues }
 func (n *fakeNode) Settings() raftfsm.Settings { return n.settings }
 func (n *fakeNode) Now() sqs.Time              { return 1_000_000 }
 
+func (n *fakeNode) FullDigest() raftfsm.IndexedDigest {
+	return raftfsm.IndexedDigest{Index: 10, Sum: 0xabc}
+}
+
 func (n *fakeNode) Topics() []sns.TopicCensus { return n.topics }
 
 // Topic pages as a State does.
@@ -66,9 +70,8 @@ func (n *fakeNode) Topic(key sns.TopicKey, after sns.SubscriptionPlace, limit in
 	return n.topics[0], r, true
 }
 
-func (n *fakeNode) RotateSigningKey(context.Context) error {
-	n.settings.SigningKeys = append(n.settings.SigningKeys, raftfsm.SigningKey{Certificate: []byte("certificate")})
-	return n.condition
+func (n *fakeNode) RotateSigningKey(context.Context) (string, error) {
+	return "SimpleNotificationService-1.pem", n.condition
 }
 
 func (n *fakeNode) Queue(key sqs.QueueKey) (sqs.QueueDescription, bool) {
@@ -122,9 +125,9 @@ func newNode() *fakeNode {
 			}},
 			Disk: cluster.DiskStatus{
 				FreeBytes: 25, ReserveBytes: 26, State: "ok", FsyncP50: 27 * time.Microsecond, FsyncP99: 28 * time.Microsecond,
-				Segments: 29, SegmentBytes: 30,
+				Segments: 29, SegmentBytes: 30, SnapshotPause: 38 * time.Microsecond,
 			},
-			Totals: sqs.Totals{Queues: 31, Visible: 32, InFlight: 33, Delayed: 34, Damaged: 35},
+			Totals: sqs.Totals{Queues: 31, Visible: 32, InFlight: 33, Delayed: 34, Damaged: 35, Lost: 38},
 			Memory: cluster.MemoryStatus{RSSBytes: 36, HeapBytes: 37},
 		},
 		settings: raftfsm.DefaultSettings(),
@@ -146,6 +149,13 @@ func call(t *testing.T, handler http.Handler, method, path, body string, status 
 		t.Errorf("%s %s: got %d, want %d: %s", method, path, response.Code, status, response.Body)
 	}
 	return response.Body.String()
+}
+
+func TestDigest(t *testing.T) {
+	const want = `{"index":10,"xxh64":"0000000000000abc"}`
+	if got := call(t, newHandler(newNode(), 10), http.MethodGet, "/digest", "", http.StatusOK); strings.TrimSpace(got) != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
 }
 
 // Names and nesting of /status are a promise to operators' tools.
@@ -239,7 +249,7 @@ func TestQueues(t *testing.T) {
 		{Queue: sqs.QueueKey{Account: "000000000000", Name: "a"}, Visible: 1},
 		{
 			Queue: sqs.QueueKey{Account: "000000000000", Name: "b"}, Incarnation: 2, Visible: 3, InFlight: 4, Delayed: 5,
-			OldestSentAt: 999_400, Counters: sqs.Counters{Sent: 6, SentBytes: 60, Received: 7, Deleted: 8, Moved: 10, Stranded: 11},
+			OldestSentAt: 999_400, Counters: sqs.Counters{Sent: 6, SentBytes: 60, Received: 7, Deleted: 8, Moved: 10, Stranded: 11, Lost: 12},
 			DeadLetterTarget: sqs.QueueKey{Account: "000000000000", Name: "d"}, Dangling: true,
 		},
 	}
@@ -254,7 +264,7 @@ func TestQueues(t *testing.T) {
 	}
 	want := admin.Queue{
 		Account: "000000000000", Name: "b", Incarnation: 2, Visible: 3, InFlight: 4, Delayed: 5, OldestMS: 600,
-		Sent: 6, SentBytes: 60, Received: 7, Deleted: 8, EmptyReceives: 9, Moved: 10, Stranded: 11,
+		Sent: 6, SentBytes: 60, Received: 7, Deleted: 8, EmptyReceives: 9, Moved: 10, Stranded: 11, Lost: 12,
 		DeadLetterQueue: "000000000000/d", Dangling: true,
 	}
 	if queues[1] != want {

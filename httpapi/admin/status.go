@@ -92,19 +92,23 @@ type Disk struct {
 	FsyncP99US   int64  `json:"fsync_p99_us"`
 	Segments     int    `json:"segments"` // of bodies
 	SegmentBytes int64  `json:"segment_bytes"`
+	// SnapshotPauseUS is the longest for which a snapshot kept commands waiting
+	// since the start.
+	SnapshotPauseUS int64 `json:"snapshot_pause_us"`
 }
 
 // Totals counts what the state holds.
 type Totals struct {
-	Queues          int   `json:"queues"`
-	Topics          int   `json:"topics"`
-	Subscriptions   int   `json:"subscriptions"`
-	Visible         int   `json:"visible"`
-	InFlight        int   `json:"in_flight"`
-	Delayed         int   `json:"delayed"`
-	JobsWaiting     int   `json:"jobs_waiting"`
-	JobsOldestDueMS int64 `json:"jobs_oldest_due_ms"`
-	Damaged         int   `json:"damaged"` // queues that a panic closed
+	Queues          int    `json:"queues"`
+	Topics          int    `json:"topics"`
+	Subscriptions   int    `json:"subscriptions"`
+	Visible         int    `json:"visible"`
+	InFlight        int    `json:"in_flight"`
+	Delayed         int    `json:"delayed"`
+	JobsWaiting     int    `json:"jobs_waiting"`
+	JobsOldestDueMS int64  `json:"jobs_oldest_due_ms"`
+	Damaged         int    `json:"damaged"` // queues that a panic closed
+	Lost            uint64 `json:"lost"`    // messages whose content is damaged on every node
 }
 
 // Memory is what the process uses.
@@ -142,6 +146,8 @@ func newStatus(s cluster.Status) Status {
 			FsyncP99US:   s.Disk.FsyncP99.Microseconds(),
 			Segments:     s.Disk.Segments,
 			SegmentBytes: s.Disk.SegmentBytes,
+
+			SnapshotPauseUS: s.Disk.SnapshotPause.Microseconds(),
 		},
 		Totals: Totals{
 			Queues:   s.Totals.Queues,
@@ -149,6 +155,7 @@ func newStatus(s cluster.Status) Status {
 			InFlight: s.Totals.InFlight,
 			Delayed:  s.Totals.Delayed,
 			Damaged:  s.Totals.Damaged,
+			Lost:     s.Totals.Lost,
 		},
 		Memory: Memory(s.Memory),
 	}
@@ -169,10 +176,12 @@ func newGroup(g cluster.GroupStatus) Group {
 		PendingBytes: g.PendingBytes,
 		ParkedPolls:  g.ParkedPolls,
 		Sessions:     g.Sessions,
-		Digests: each(g.Digests, func(d raftfsm.IndexedDigest) Digest {
-			return Digest{Index: d.Index, XXH64: fmt.Sprintf("%016x", d.Sum)}
-		}),
+		Digests:      each(g.Digests, newDigest),
 	}
+}
+
+func newDigest(d raftfsm.IndexedDigest) Digest {
+	return Digest{Index: d.Index, XXH64: fmt.Sprintf("%016x", d.Sum)}
 }
 
 func newMember(m cluster.MemberStatus) Member {

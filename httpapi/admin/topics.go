@@ -98,12 +98,11 @@ func (s *server) getSubscriptions(w http.ResponseWriter, r *http.Request) {
 
 // postSigningKey makes a new key for SNS messages.
 func (s *server) postSigningKey(w http.ResponseWriter, r *http.Request) {
-	if err := s.Node.RotateSigningKey(r.Context()); err != nil {
+	name, err := s.Node.RotateSigningKey(r.Context())
+	if err != nil {
 		s.refuseCondition(w, err)
 		return
 	}
-	settings := s.Node.Settings()
-	name := settings.SigningKeys[len(settings.SigningKeys)-1].CertificateName()
 	s.Logger.Info("signing key added", "certificate", name)
 	s.answer(w, map[string]string{"certificate": name})
 }

@@ -3,6 +3,7 @@ package awsquery
 import (
 	"bytes"
 	"cmp"
+	"errors"
 	"slices"
 	"strconv"
 	"unicode/utf8"
@@ -201,11 +202,13 @@ type indexed struct {
 	node  *node
 }
 
-// elements returns the elements of the list of that name, in the order of their
-// numbers, however large those are: A.1=x, A.5=y has two. A name without a number,
-// A=x, stands for A.1, and A= for a list of none. It reports false if there is no
-// such list. If inner is not empty the elements are A.inner.1 and so on; those of
-// a flattened list are taken, too.
+// elements returns the elements of the flattened list of that name, in the
+// order of their numbers, however large those are: A.1=x, A.5=y has two. Without
+// numbers, A=x and A.Name=x stand for A.1 (the latter is in the examples of the
+// SQS developer guide), and A= for a list of none. It reports false if there is
+// no such list, and fails at what is neither: A.0=x, or both ways at once.
+// If inner is not empty the elements are A.inner.1 and so on; those of a flattened
+// list are taken, too.
 func (n *node) elements(name, inner string) ([]*node, bool) {
 	list := n.member(name)
 	if list == nil {
@@ -217,13 +220,25 @@ func (n *node) elements(name, inner string) ([]*node, bool) {
 		}
 	}
 	var found []indexed
+	named := len(list.text) > 0
 	nodes := n.form.nodes
 	for i := list.child; i != 0; i = nodes[i].next {
-		if index, err := strconv.ParseUint(string(nodes[i].name), 10, 63); err == nil && index > 0 {
+		index, err := strconv.ParseUint(string(nodes[i].name), 10, 63)
+		switch {
+		case errors.Is(err, strconv.ErrSyntax):
+			named = true
+		case err != nil || index == 0:
+			n.fail(errIndex)
+			return nil, false
+		default:
 			found = append(found, indexed{index, &nodes[i]})
 		}
 	}
-	if len(found) == 0 && len(list.text) > 0 {
+	if named && len(found) > 0 {
+		n.fail(errIndex)
+		return nil, false
+	}
+	if named {
 		return []*node{list}, true
 	}
 	slices.SortStableFunc(found, func(a, b indexed) int { return cmp.Compare(a.index, b.index) })

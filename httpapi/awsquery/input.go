@@ -13,6 +13,7 @@ const (
 	errBlob      = wire.ReadError("Invalid base64 encoding.")
 	errInt       = wire.ReadError("STRING_VALUE can not be converted to an Integer")
 	errIntRange  = wire.ReadError("NUMBER_VALUE is out of the range of an Integer")
+	errIndex     = wire.ReadError("The elements of a list are numbered from 1.")
 	errStructure = wire.ReadError("Start of structure or map found where not expected.")
 )
 

@@ -49,6 +49,21 @@ func (f *fields) handles(into [][]byte, answer []byte) [][]byte {
 	}
 }
 
+// oddHandles is handles for those messages only whose body begins with an odd
+// number.
+func (f *fields) oddHandles(into [][]byte, answer []byte) [][]byte {
+	for {
+		handle, rest := f.find(answer, f.handle)
+		if handle == nil {
+			return into
+		}
+		if n, ok := f.stamp(rest); ok && n%2 == 1 {
+			into = append(into, handle)
+		}
+		answer = rest
+	}
+}
+
 // stamp returns the number at the start of the first message body of an answer.
 func (f *fields) stamp(answer []byte) (uint64, bool) {
 	body, _ := f.find(answer, f.body)

@@ -56,6 +56,7 @@ type Options struct {
 	Queues      int           // default 1; each connection uses one
 	Groups      int           // message groups; default 0, which means standard queues
 	Phases      []string      // default: all of Phases()
+	Backlogs    []string      // for Backlog: all, half, expiring; default all three
 	Floor       bool          // measure the echo server as well
 	Rounds      int           // pairs of floor and broker measurements with Floor; default 5
 	JSON        string        // file that gets the report as JSON; "" for none
@@ -107,6 +108,11 @@ func (o Options) Validate() error {
 	for _, phase := range o.Phases {
 		if known := append(Phases(), phasePublish, phaseDeliver); !slices.Contains(known, phase) {
 			return fmt.Errorf("phase %q: want one of %v", phase, known)
+		}
+	}
+	for _, name := range o.Backlogs {
+		if !slices.ContainsFunc(backlogForms(), func(f backlogForm) bool { return f.name == name }) {
+			return fmt.Errorf("backlog %q: want all, half or expiring", name)
 		}
 	}
 	for _, n := range []struct {

@@ -19,6 +19,8 @@ const (
 	callReceiveBatch
 	callDelete
 	callDeleteBatch
+	callPurgeQueue
+	callExpire
 	callPublish
 	calls // their number
 )
@@ -27,6 +29,7 @@ const (
 var actions = [calls]string{
 	"CreateQueue", "DeleteQueue", "SendMessage", "SendMessageBatch",
 	"ReceiveMessage", "ReceiveMessage", "DeleteMessage", "DeleteMessageBatch",
+	"PurgeQueue", "SetQueueAttributes",
 	"Publish",
 }
 
@@ -127,11 +130,12 @@ func (r *request) finish() []byte {
 	return r.bytes
 }
 
-// setStamp writes n into every stamp.
+// setStamp writes n into the first stamp, and numbers that go on from it into
+// the others.
 func (r *request) setStamp(n uint64) {
 	const hex = "0123456789abcdef"
-	for _, at := range r.stamps {
-		v := n
+	for k, at := range r.stamps {
+		v := n + uint64(k)
 		for i := at + stampSize - 1; i >= at; i-- {
 			r.bytes[i] = hex[v&15]
 			v >>= 4
@@ -159,7 +163,11 @@ type shape struct {
 	batch    int    // messages of a batch
 	fifo     bool
 	wait     int // seconds of a receive
+	hide     int // seconds for which a receive hides; 0: as the queue says
 }
+
+// expireAfter is the shortest retention of a queue at AWS, in seconds.
+const expireAfter = "60"
 
 // fill writes the body of a send or receive into r.
 func (s shape) fill(r *request, c call) []byte {
@@ -196,6 +204,11 @@ func (s shape) fillJSON(r *request, c call) {
 		r.bytes[len(r.bytes)-1] = ']' // over the last comma
 	case callReceive, callReceiveBatch:
 		r.text(fmt.Sprintf(`,"MaxNumberOfMessages":%d,"WaitTimeSeconds":%d`, maxMessages(c), s.wait))
+		if s.hide > 0 {
+			r.text(fmt.Sprintf(`,"VisibilityTimeout":%d`, s.hide))
+		}
+	case callExpire:
+		r.text(`,"Attributes":{"MessageRetentionPeriod":"` + expireAfter + `"}`)
 	}
 	r.text("}")
 }
@@ -219,6 +232,11 @@ func (s shape) fillQuery(r *request, c call) {
 		}
 	case callReceive, callReceiveBatch:
 		r.text(fmt.Sprintf("&MaxNumberOfMessages=%d&WaitTimeSeconds=%d", maxMessages(c), s.wait))
+		if s.hide > 0 {
+			r.text(fmt.Sprintf("&VisibilityTimeout=%d", s.hide))
+		}
+	case callExpire:
+		r.text("&Attribute.1.Name=MessageRetentionPeriod&Attribute.1.Value=" + expireAfter)
 	}
 }
 

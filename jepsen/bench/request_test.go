@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"net/url"
@@ -41,9 +42,9 @@ func fillFor(protocol string, c call) []byte {
 
 func TestJSONRequests(t *testing.T) {
 	stamped := "0000000000000abc"
-	message := stamped + strings.Repeat("x", 24)
+	message := strings.Repeat("x", 24)
 	tests := map[call]string{
-		callSend:         `{"QueueUrl":"http://h:1/000000000000/q","MessageBody":"` + message + `","MessageGroupId":"000004","MessageDeduplicationId":"` + stamped + `"}`,
+		callSend:         `{"QueueUrl":"http://h:1/000000000000/q","MessageBody":"` + stamped + message + `","MessageGroupId":"000004","MessageDeduplicationId":"0000000000000abd"}`,
 		callReceive:      `{"QueueUrl":"http://h:1/000000000000/q","MaxNumberOfMessages":1,"WaitTimeSeconds":7}`,
 		callReceiveBatch: `{"QueueUrl":"http://h:1/000000000000/q","MaxNumberOfMessages":10,"WaitTimeSeconds":7}`,
 		callDelete:       `{"QueueUrl":"http://h:1/000000000000/q","ReceiptHandle":"a+/="}`,
@@ -67,7 +68,8 @@ func TestJSONRequests(t *testing.T) {
 	}
 	for i, e := range batch.Entries {
 		group := strconv.Itoa((4 + i) % 6)
-		if e.MessageBody != message || e.MessageDeduplicationID != stamped+strconv.Itoa(i) || e.MessageGroupID != "00000"+group {
+		body, id := fmt.Sprintf("%016x", 0xabc+2*i)+message, fmt.Sprintf("%016x%d", 0xabc+2*i+1, i)
+		if e.MessageBody != body || e.MessageDeduplicationID != id || e.MessageGroupID != "00000"+group {
 			t.Errorf("entry %d: %+v", i, e)
 		}
 	}
@@ -87,7 +89,7 @@ func TestQueryRequests(t *testing.T) {
 			t.Errorf("%s: %v", actions[c], form)
 		}
 		for name, want := range map[call]map[string]string{
-			callSend:        {"MessageGroupId": "000004", "MessageDeduplicationId": "0000000000000abc"},
+			callSend:        {"MessageGroupId": "000004", "MessageDeduplicationId": "0000000000000abd"},
 			callSendBatch:   {"SendMessageBatchRequestEntry.3.Id": "2", "SendMessageBatchRequestEntry.3.MessageGroupId": "000000"},
 			callReceive:     {"MaxNumberOfMessages": "1", "WaitTimeSeconds": "7"},
 			callDelete:      {"ReceiptHandle": "a+/="},

@@ -180,6 +180,7 @@ func TestOptionsAreChecked(t *testing.T) {
 		{Endpoints: []string{"127.0.0.1:1"}},
 		{Protocol: "soap"},
 		{Phases: []string{"rest"}},
+		{Backlogs: []string{"none"}},
 		{Connections: -1},
 		{Body: 8},
 		{Body: 200_000, Batch: 10},

@@ -11,6 +11,9 @@ import (
 // retryPause is how long a worker waits after an error.
 const retryPause = 5 * time.Millisecond
 
+// probePause lets a probe see much of what happens, and disturb little.
+const probePause = time.Millisecond
+
 // tally is what one worker, or all of a measurement, did.
 type tally struct {
 	messages uint64
@@ -108,8 +111,8 @@ func (w *worker) fail(err error) {
 // send sends one message, or a batch, and returns how many.
 func (w *worker) send(ctx context.Context, c call) int {
 	r := w.requests[c]
-	w.stamps++
 	r.setStamp(w.stamps)
+	w.stamps += uint64(len(r.stamps))
 	n := 1
 	if c == callSendBatch {
 		n = w.shape.batch
@@ -164,6 +167,40 @@ func (w *worker) draining(ctx context.Context, stop *atomic.Bool) {
 			w.latency.record(time.Since(start))
 			w.messages += uint64(len(handles))
 		}
+	}
+}
+
+// halving receives ten and deletes those with odd numbers, until left of them
+// are deleted. What it does not delete it leaves hidden.
+func (w *worker) halving(ctx context.Context, left *atomic.Int64) {
+	for left.Load() > 0 && w.errors == 0 && ctx.Err() == nil {
+		answer := w.do(ctx, w.requests[callReceiveBatch].bytes)
+		w.handles = w.fields.oddHandles(w.handles[:0], answer)
+		switch {
+		case len(w.handles) == 0:
+			time.Sleep(retryPause)
+		case w.remove(ctx, callDeleteBatch, w.handles):
+			left.Add(-int64(len(w.handles)))
+		}
+	}
+}
+
+// probing sends, receives and deletes one message after the other until stop is
+// set, with a pause after each. The latency is that of each call.
+func (w *worker) probing(ctx context.Context, stop *atomic.Bool) {
+	timed := func(call func()) {
+		start := time.Now()
+		call()
+		w.latency.record(time.Since(start))
+	}
+	for !stop.Load() && ctx.Err() == nil {
+		timed(func() { w.send(ctx, callSend) })
+		var handles [][]byte
+		timed(func() { handles = w.receive(ctx, callReceive) })
+		if len(handles) > 0 {
+			timed(func() { w.remove(ctx, callDelete, handles) })
+		}
+		time.Sleep(probePause)
 	}
 }
 

@@ -49,6 +49,10 @@ type stored struct {
 	deleted   bool
 	deletedAt time.Duration
 	extended  time.Duration // what the last change added
+
+	epoch        int // of the latest hand-out
+	group, dedup string
+	sequence     int
 }
 
 // broker is the queue, and the faults that it has.
@@ -59,6 +63,10 @@ type broker struct {
 	handles  map[string]*stored
 	epoch    int // rises with each kill
 	ids      int
+
+	fifo     bool
+	sequence int
+	known    map[string]*stored // by deduplication id
 }
 
 func (b *broker) send(now time.Duration, o *history.Operation) {
@@ -93,7 +101,8 @@ func (b *broker) receive(now time.Duration, o *history.Operation) {
 			v *= 4
 		}
 		m.visibleAt, m.extended = now+v+v/1000+tick, 0
-		handle := fmt.Sprintf("%s#%d@%d", m.id, m.count, b.epoch)
+		m.epoch = b.epoch
+		handle := b.handle(m)
 		b.handles[handle] = m
 		d := history.Delivery{MessageID: m.id, Handle: handle, Count: m.count, Body: m.body, MD5: sum(m.body), SentAt: int64(m.sent), FirstAt: m.firstAt}
 		if b.mistake == swapsBodies && b.random.IntN(100) == 0 {
@@ -104,6 +113,9 @@ func (b *broker) receive(now time.Duration, o *history.Operation) {
 	}
 }
 
+// handle is that of the latest hand-out.
+func (b *broker) handle(m *stored) string { return fmt.Sprintf("%s#%d@%d", m.id, m.count, m.epoch) }
+
 func (b *broker) act(now time.Duration, o *history.Operation) {
 	m := b.handles[o.Handle]
 	var epoch int
@@ -113,6 +125,10 @@ func (b *broker) act(now time.Duration, o *history.Operation) {
 		return
 	}
 	switch {
+	case b.fifo && !m.deleted && o.Handle != b.handle(m) && b.mistake != honoursDead:
+		o.Outcome, o.Status = history.Fail, 400
+	case b.fifo && !m.deleted && m.visibleAt <= now && b.mistake != honoursDead:
+		o.Outcome, o.Status = history.Fail, 400
 	case o.Kind == history.Delete:
 		m.deleted = true
 		m.deletedAt = now
@@ -131,6 +147,7 @@ func (b *broker) act(now time.Duration, o *history.Operation) {
 // kill ends the process and starts it again, with what the mistake leaves.
 func (b *broker) kill(now time.Duration) {
 	b.epoch++
+	b.killFIFO()
 	for _, m := range b.messages {
 		switch b.mistake {
 		case losesAcked:
@@ -165,6 +182,7 @@ type simulation struct {
 	operations []*history.Operation
 	clients    [6]client
 	bodies     int
+	asked      [150][2]string // the latest groups and deduplication ids
 }
 
 // client is one client: idle until a moment, or waiting for an answer.
@@ -175,12 +193,16 @@ type client struct {
 	effectAt  time.Duration
 	backAt    time.Duration
 	handles   []string
+	late      []string // FIFO: handles that are used when their leases are over
 }
 
 // simulate returns the history of a run of the given length, with a drain.
 func simulate(seed uint64, m mistake, length time.Duration) []history.Operation {
 	random := rand.New(rand.NewPCG(seed, 0))
-	s := &simulation{random: random, broker: &broker{random: random, mistake: m, handles: map[string]*stored{}}}
+	return (&simulation{random: random, broker: &broker{random: random, mistake: m, handles: map[string]*stored{}}}).run(length)
+}
+
+func (s *simulation) run(length time.Duration) []history.Operation {
 	kill := s.within(500, 3500)
 	for ; s.now < length; s.now += tick {
 		if s.now >= kill {
@@ -235,7 +257,11 @@ func (s *simulation) step(c *client) {
 		*c.asked = *c.answer
 		c.asked.Return = s.now
 		for _, m := range c.answer.Messages {
-			c.handles = append(c.handles, m.Handle)
+			if s.broker.fifo && s.random.IntN(8) == 0 {
+				c.late = append(c.late, m.Handle)
+			} else {
+				c.handles = append(c.handles, m.Handle)
+			}
 		}
 		c.asked, c.answer, c.idleUntil = nil, nil, s.now+s.within(0, 20)
 	}
@@ -243,6 +269,11 @@ func (s *simulation) step(c *client) {
 
 // ask returns what the client does next.
 func (s *simulation) ask(c *client) *history.Operation {
+	if len(c.late) > 3 {
+		h := c.late[0]
+		c.late = c.late[1:]
+		return s.add(&history.Operation{Kind: history.Delete, Handle: h})
+	}
 	if len(c.handles) > 0 && s.random.IntN(2) == 0 {
 		i := s.random.IntN(len(c.handles))
 		h := c.handles[i]
@@ -256,6 +287,9 @@ func (s *simulation) ask(c *client) *history.Operation {
 		return s.add(&history.Operation{Kind: history.Receive, Max: 1 + s.random.IntN(4), Visibility: history.QueueDefault})
 	}
 	s.bodies++
+	if s.broker.fifo {
+		return s.add(s.askFIFO())
+	}
 	o := &history.Operation{Kind: history.Send, Process: 1, Body: history.Body(history.Name{Run: "r", Process: 1, Counter: s.bodies}, 40)}
 	if s.random.IntN(4) == 0 {
 		o.Delay = s.within(1000, 3000)
@@ -266,10 +300,14 @@ func (s *simulation) ask(c *client) *history.Operation {
 // execute carries an operation out and returns its answer.
 func (s *simulation) execute(o history.Operation) *history.Operation {
 	o.Outcome = history.OK
-	switch o.Kind {
-	case history.Send:
+	switch {
+	case o.Kind == history.Send && s.broker.fifo:
+		s.broker.sendFIFO(s.now, &o)
+	case o.Kind == history.Receive && s.broker.fifo:
+		s.broker.receiveFIFO(s.now, &o)
+	case o.Kind == history.Send:
 		s.broker.send(s.now, &o)
-	case history.Receive:
+	case o.Kind == history.Receive:
 		s.broker.receive(s.now, &o)
 	default:
 		s.broker.act(s.now, &o)

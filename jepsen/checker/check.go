@@ -13,6 +13,9 @@ import (
 type Queue struct {
 	VisibilityTimeout time.Duration // the attribute
 	Delay             time.Duration // the attribute DelaySeconds
+	FIFO              bool
+	DedupWindow       time.Duration // FIFO: how long a deduplication id is known
+	DedupByGroup      bool          // FIFO: DeduplicationScope is messageGroup
 }
 
 // Options say how to judge.
@@ -42,11 +45,14 @@ func Properties() []Property {
 		{"P3-copies", "one send is stored once", checkCopies},
 		{"P4-lease", "a message in flight is handed out to nobody else before its visibility deadline", checkLease},
 		{"P4b-stuck", "a message whose deadline has passed is available", checkStuck},
-		{"P5-handle", "a receipt handle acts as long as its message exists", checkHandle},
+		{"P5-handle", "a receipt handle acts as long as its message exists; in FIFO queues while its lease lasts, and not after", checkHandle},
 		{"P6-count", "receive counts rise by one with each hand-out and never start again", checkCount},
+		{"P8-order", "a message of a FIFO group comes after those before it, and not while one of them is in flight", checkOrder},
+		{"P9-dedup", "within the window a deduplication id stands for one message, and after it for a new one", checkDedup},
 		{"P10-delay", "a delayed message appears at its time", checkDelay},
 		{"P11-delete", "a deleted message never comes back", checkDelete},
 		{"P13-residue", "an emptied queue counts no messages", checkResidue},
+		{"P17-sequence", "sequence numbers are unique and rise in the order of sends", checkSequence},
 		{"P20-time", "the timestamps of a message never change", checkTime},
 	}
 }

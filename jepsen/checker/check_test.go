@@ -17,12 +17,13 @@ const second = time.Second
 
 // story builds a history by hand. Times are in seconds.
 type story struct {
+	queue      string
 	operations []history.Operation
 	counter    int
 }
 
 func (s *story) add(o history.Operation, call, ret float64, outcome history.Outcome) *history.Operation {
-	o.ID, o.Queue = int64(len(s.operations)), "q"
+	o.ID, o.Queue = int64(len(s.operations)), s.queue
 	o.Call, o.Return, o.Outcome = time.Duration(call*1e9), time.Duration(ret*1e9), outcome
 	if outcome == history.Info {
 		o.Return = history.Never
@@ -81,18 +82,26 @@ func (s *story) drain(at float64, messages ...history.Delivery) {
 
 func (s *story) check() checker.Report {
 	return checker.Check(s.operations, checker.Options{
-		Queues: map[string]checker.Queue{"q": {VisibilityTimeout: 10 * second}}, Drained: true,
+		Queues: map[string]checker.Queue{
+			"q":      {VisibilityTimeout: 10 * second},
+			"q.fifo": {VisibilityTimeout: 10 * second, FIFO: true, DedupWindow: 20 * second},
+			"h.fifo": {VisibilityTimeout: 10 * second, FIFO: true, DedupWindow: 20 * second, DedupByGroup: true},
+		},
+		Drained: true,
 	})
+}
+
+// tale is a story about one queue and the property that it breaks; "" for none.
+type tale struct {
+	name string
+	tell func(*story)
+	want string
 }
 
 // Each broken story breaks one property and no other; the good ones next to
 // them differ in what excuses the broker.
 func TestEachPropertyCanBeBroken(t *testing.T) {
-	tests := []struct {
-		name string
-		tell func(*story)
-		want string // the broken property; "" for none
-	}{
+	tests := []tale{
 		{"all is well", func(s *story) {
 			b := s.send("a", 1, 2)
 			s.handout("a", b, 1, 3, 4)
@@ -326,10 +335,11 @@ func TestEachPropertyCanBeBroken(t *testing.T) {
 			s.drain(30, d)
 		}, "P20-time"},
 	}
+	tests = append(tests, talesOfFIFO()...)
 	covered := map[string]bool{}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			var s story
+			s := story{queue: "q"}
 			test.tell(&s)
 			report := s.check()
 			var want []string
@@ -350,7 +360,7 @@ func TestEachPropertyCanBeBroken(t *testing.T) {
 }
 
 func TestLossesTellWhereTheyLie(t *testing.T) {
-	var s story
+	s := story{queue: "q"}
 	var kept []history.Delivery
 	for i, id := range []string{"a", "b", "c", "d", "e"} {
 		body := s.send(id, float64(i), float64(i)+0.5)

@@ -14,6 +14,10 @@ import (
 // succeeds as well.
 func checkHandle(r *run, v *verdict) {
 	for _, m := range r.messages {
+		if r.options.Queues[m.queue].FIFO {
+			m.checkLiveHandles(r, v)
+			continue
+		}
 		for _, d := range m.deletes {
 			if refused(d) {
 				v.add("%s: delete at %s refused: %s", m, span(d), d.Error)
@@ -91,13 +95,24 @@ type Coverage struct {
 	LeasesAcross  int // hand-outs whose predecessor's lease began before a fault and ended after it
 	DelaysAcross  int // first hand-outs of delayed messages sent before a fault and due after it
 	EmptyReceives int
+
+	// Of FIFO queues.
+	InOrder      int // hand-outs of messages of which an earlier one of the group was handed out before
+	Repeats      int // acknowledged sends that got the id of an earlier message
+	RepeatAcross int // of them, those with a fault since the message was stored
+	Renewals     int // messages with a deduplication id that another message had before
 }
 
 func (c Coverage) String() string {
-	return fmt.Sprintf("%d operations (%.1f %% unknown), %d faults, %d sent, %d handed out (%d again), %d deleted (%d by old handles), %d changed; "+
+	text := fmt.Sprintf("%d operations (%.1f %% unknown), %d faults, %d sent, %d handed out (%d again), %d deleted (%d by old handles), %d changed; "+
 		"across faults: %d handles used, %d leases, %d delays; %d empty receives",
 		c.Operations, 100*float64(c.Unknown)/float64(max(c.Operations, 1)), c.Faults, c.Sent, c.Handouts, c.Redeliveries,
 		c.Deletes, c.Superseded, c.Changes, c.AcrossFaults, c.LeasesAcross, c.DelaysAcross, c.EmptyReceives)
+	if c.InOrder+c.Repeats > 0 {
+		text += fmt.Sprintf("; FIFO: %d in order, %d repeated sends (%d across faults), %d ids used anew",
+			c.InOrder, c.Repeats, c.RepeatAcross, c.Renewals)
+	}
+	return text
 }
 
 func cover(r *run) Coverage {
@@ -121,13 +136,17 @@ func cover(r *run) Coverage {
 	for _, m := range r.messages {
 		c.coverMessage(r, m, faults)
 	}
+	c.coverFIFO(r, faults)
 	return c
 }
 
+// between reports whether a fault came after the one operation and before the other.
+func between(faults []history.Operation, from, to *history.Operation) bool {
+	return slices.ContainsFunc(faults, func(f history.Operation) bool { return f.Call > from.Return && f.Return < to.Call })
+}
+
 func (c *Coverage) coverMessage(r *run, m *message, faults []history.Operation) {
-	between := func(from, to *history.Operation) bool {
-		return slices.ContainsFunc(faults, func(f history.Operation) bool { return f.Call > from.Return && f.Return < to.Call })
-	}
+	between := func(from, to *history.Operation) bool { return between(faults, from, to) }
 	issued := map[string]*history.Operation{}
 	for i, h := range m.handouts {
 		c.Handouts++

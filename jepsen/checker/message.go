@@ -51,6 +51,8 @@ func (r *run) phantom(m *message, h *handout) string {
 		return fmt.Sprintf("it was sent at %s", span(send))
 	case send.Outcome == history.OK && send.MessageID != m.id:
 		return "its send was acknowledged as " + send.MessageID
+	case send.Group != d.Group || send.DedupID != d.DedupID:
+		return fmt.Sprintf("it has group %q and deduplication id %q, its send had %q and %q", d.Group, d.DedupID, send.Group, send.DedupID)
 	}
 	return ""
 }

@@ -17,6 +17,7 @@ type run struct {
 	byKey    map[key]*message
 	receives map[string]*receives // by queue
 	counts   []*history.Operation
+	repeats  map[dedupKey][]*history.Operation // sends to FIFO queues that may have been stored
 	all      []history.Operation
 }
 
@@ -43,6 +44,7 @@ type message struct {
 	handouts []*handout         // by receive count
 	deletes  []*history.Operation
 	changes  []*history.Operation
+	accepts  []*history.Operation // all acknowledged sends that got its id
 }
 
 func (m *message) String() string { return m.queue + " message " + m.id }
@@ -71,7 +73,7 @@ type handout struct {
 func newRun(operations []history.Operation, o Options) *run {
 	r := &run{
 		options: o, sends: map[string]*history.Operation{}, byKey: map[key]*message{},
-		receives: map[string]*receives{}, all: operations,
+		receives: map[string]*receives{}, all: operations, repeats: map[dedupKey][]*history.Operation{},
 	}
 	handles := map[string]*message{}
 	for i := range operations {
@@ -145,7 +147,12 @@ func (r *run) addOther(o *history.Operation, handles map[string]*message) {
 	case history.Send:
 		r.sends[o.Body] = o
 		if o.Outcome == history.OK {
-			r.message(o.Queue, o.MessageID).send = o
+			m := r.message(o.Queue, o.MessageID)
+			m.send, m.accepts = o, append(m.accepts, o)
+		}
+		if o.DedupID != "" && o.Outcome != history.Fail {
+			k := r.dedupKey(o)
+			r.repeats[k] = append(r.repeats[k], o)
 		}
 	case history.Delete:
 		if m := handles[o.Handle]; m != nil {

@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
 # Runs unmodified SQS and SNS clients against a broker: the AWS CLI, boto3 (a current
-# one, which speaks AWS JSON to SQS, and an old one, which speaks AWS Query), and the
-# AWS SDKs for JavaScript v3 and Java v2, with their checksum validation on; and
+# one, which speaks AWS JSON to SQS, and an old one, which speaks AWS Query), the AWS
+# SDKs for JavaScript v3 and Java v2, with their checksum validation on, and what is
+# built on them: sqs-consumer and sqs-producer, Celery, Spring Cloud AWS; and
 # sns-validator against a broker of its own, over https.
 #
 #   run.sh                starts bin/holdfast on a free loopback port, fresh data
-#   run.sh boto3 java     only these of: cli boto3 boto3-query javascript java sns-validator
+#   run.sh boto3 java     only these of: cli boto3 boto3-query celery javascript consumer java spring sns-validator
 #   HOLDFAST_ENDPOINT=http://127.0.0.1:4566 run.sh    against a running broker
 #
 # The clients are installed into .clients at the versions that are locked here,
@@ -40,14 +41,22 @@ npm_packages() {
 	(cd "$cache/javascript" && npm ci --silent --no-audit --no-fund)
 }
 
-maven() {
-	mvn --quiet --batch-mode -Dmaven.repo.local="$cache/m2" -Dclients.dir="$cache/java" \
-		--file "$here/java/pom.xml" "$@" >"$cache/maven.log" 2>&1 || { cat "$cache/maven.log" >&2; return 1; }
+maven() { # folder arguments
+	local folder=$1
+	shift
+	mvn --quiet --batch-mode -Dmaven.repo.local="$cache/m2" -Dclients.dir="$cache/$folder" \
+		--file "$here/$folder/pom.xml" "$@" >"$cache/maven.log" 2>&1 || { cat "$cache/maven.log" >&2; return 1; }
 }
 
-jars() {
-	rm -rf "$cache/java"
-	maven dependency:copy-dependencies -DoutputDirectory="$cache/java/lib"
+jars() { # folder
+	rm -rf "${cache:?}/$1"
+	maven "$1" dependency:copy-dependencies -DoutputDirectory="$cache/$1/lib"
+}
+
+run_java() { # folder class
+	install "$1" "$here/$1/pom.xml" jars "$1"
+	maven "$1" compile
+	command java -cp "$cache/$1/target/classes:$cache/$1/lib/*" "$2" "$endpoint"
 }
 
 cli() {
@@ -68,16 +77,30 @@ boto3-query() {
 	"$cache/venv-query/bin/python" "$here/python/check_sns.py" boto3-query "$endpoint"
 }
 
-javascript() {
-	node_check check.mjs "$endpoint"
-	node_check check_sns.mjs "$endpoint"
+celery() {
+	install venv-celery "$here/python/requirements-celery.txt" venv venv-celery requirements-celery.txt
+	PYTHONDONTWRITEBYTECODE=1 "$cache/venv-celery/bin/python" "$here/python/celery_check.py" "$endpoint"
 }
 
-node_check() { # program endpoint
+run_node() { # program
 	install javascript "$here/javascript/package-lock.json" npm_packages
 	cp "$here/javascript/$1" "$cache/javascript/" # beside its node_modules
-	AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED=true node "$cache/javascript/$1" "$2"
+	AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED=true node "$cache/javascript/$1" "$endpoint"
 }
+
+javascript() {
+	run_node check.mjs
+	run_node check_sns.mjs
+}
+
+consumer() { run_node consumer.mjs; }
+
+java() {
+	run_java java holdfast.SqsCheck
+	run_java java holdfast.SnsCheck
+}
+
+spring() { run_java spring holdfast.SpringCheck; }
 
 # sns-validator fetches certificates over https only, and from the host that it is
 # told: a broker with a certificate of its own, whose URLs say where it listens.
@@ -88,16 +111,9 @@ sns-validator() (
 	serve --tls-cert "$tls/cert.pem" --tls-key "$tls/key.pem"
 	endpoint=https://localhost:${endpoint##*:}
 	"$root/bin/holdfast" settings set public-url "$endpoint" --admin "$admin" >/dev/null
-	NODE_EXTRA_CA_CERTS=$tls/cert.pem node_check check_sns.mjs "$endpoint"
+	NODE_EXTRA_CA_CERTS=$tls/cert.pem run_node check_sns.mjs
 	rm -rf "$tls"
 )
-
-java() {
-	install java "$here/java/pom.xml" jars
-	maven compile
-	command java -cp "$cache/java/target/classes:$cache/java/lib/*" holdfast.SqsCheck "$endpoint"
-	command java -cp "$cache/java/target/classes:$cache/java/lib/*" holdfast.SnsCheck "$endpoint"
-}
 
 # serve starts a broker, with more flags if given, and sets endpoint and admin to
 # where it listens.
@@ -137,7 +153,7 @@ endpoint=${HOLDFAST_ENDPOINT:-}
 [[ -n $endpoint ]] || serve
 
 clients=("$@")
-[[ ${#clients[@]} -gt 0 ]] || clients=(cli boto3 boto3-query javascript java sns-validator)
+[[ ${#clients[@]} -gt 0 ]] || clients=(cli boto3 boto3-query celery javascript consumer java spring sns-validator)
 passed=0 failed=0
 for client in "${clients[@]}"; do
 	set +e # as a condition the client would run without -e

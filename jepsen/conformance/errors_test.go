@@ -184,7 +184,7 @@ var errorCases = []errorCase{
 		in{"Attributes": pairs("Policy", `{"Version":"2012-10-17","Id":"`+strings.Repeat("x", 8192)+`","Statement":[]}`)},
 		fails("InvalidAttributeValue"), "",
 	},
-	{"a queue of another account", "GetQueueUrl", in{"QueueName": "never-made", "QueueOwnerAWSAccountId": "111122223333"}, fails(noSuchQueue), ""},
+	{"a queue of another account", "GetQueueUrl", in{"QueueName": "never-made", "QueueOwnerAWSAccountId": "111122223333"}, fails("AccessDenied"), ""},
 }
 
 func TestErrors(t *testing.T) {

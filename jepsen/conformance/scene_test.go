@@ -203,6 +203,7 @@ var faults = map[string]struct {
 	"InvalidParameterValue":                               {generic + "InvalidParameterValueException", 400},
 	"MalformedInput":                                      {generic + "SerializationException", 400},
 	"InvalidAction":                                       {generic + "UnknownOperationException", 400},
+	"AccessDenied":                                        {generic + "AccessDeniedException", 403},
 }
 
 const (

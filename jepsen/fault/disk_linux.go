@@ -1,19 +1,15 @@
 package fault
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 
 	"golang.org/x/sys/unix"
 )
-
-// ErrUnavailable says that a fault cannot be injected here: Disk needs Linux,
-// root, loop devices and mkfs.ext4.
-var ErrUnavailable = errors.New("fault not available on this machine")
 
 // The ioctls of a mounted file system.
 const (
@@ -33,7 +29,7 @@ type Disk struct {
 
 // NewDisk makes a file system of the given size (at least 8 MiB) in dir and
 // mounts it. It returns an error that wraps ErrUnavailable where that cannot be
-// done. The caller must Close it.
+// done: it needs Linux, root, loop devices and mkfs.ext4. The caller must Close it.
 func NewDisk(dir string, size int64) (*Disk, error) {
 	if os.Geteuid() != 0 {
 		return nil, fmt.Errorf("mount disk: not root: %w", ErrUnavailable)
@@ -54,7 +50,7 @@ func NewDisk(dir string, size int64) (*Disk, error) {
 	if err := os.Truncate(d.image, size); err != nil {
 		return nil, fmt.Errorf("make disk: %w", err)
 	}
-	if err := command("mkfs.ext4", "-q", "-F", "-m", "0", d.image); err != nil {
+	if err := command(context.Background(), "mkfs.ext4", "-q", "-F", "-m", "0", d.image); err != nil {
 		return nil, fmt.Errorf("make disk: %w", err)
 	}
 	if err := d.attach(); err != nil {
@@ -63,16 +59,8 @@ func NewDisk(dir string, size int64) (*Disk, error) {
 	return d, nil
 }
 
-func command(name string, arguments ...string) error {
-	output, err := exec.Command(name, arguments...).CombinedOutput()
-	if err != nil {
-		return fmt.Errorf("%s: %w: %s", name, err, strings.TrimSpace(string(output)))
-	}
-	return nil
-}
-
 func (d *Disk) attach() error {
-	return command("mount", "-o", "loop,noatime", d.image, d.mount)
+	return command(context.Background(), "mount", "-o", "loop,noatime", d.image, d.mount)
 }
 
 // Path returns where the file system is mounted.

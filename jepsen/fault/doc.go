@@ -1,4 +1,5 @@
-// Package fault breaks what a broker stands on: its process and its disk.
+// Package fault breaks what a broker stands on: its process, its disk, its clock
+// and its network.
 //
 // Node runs `holdfast serve` as a process of its own, and kills, pauses, stops
 // and restarts it on the same data folder and ports. The functions of file.go

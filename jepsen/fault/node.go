@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"os"
 	"os/exec"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -20,6 +21,9 @@ var ErrNotReady = errors.New("node not ready in time")
 
 // ErrEnded says that a node ended by itself before it was ready.
 var ErrEnded = errors.New("node ended before it was ready")
+
+// ErrUnavailable says that a fault cannot be injected on this machine, and why.
+var ErrUnavailable = errors.New("fault not available on this machine")
 
 // readyPoll is how often a starting node is asked whether it is ready.
 const readyPoll = 5 * time.Millisecond
@@ -32,6 +36,8 @@ type Options struct {
 	Env          []string      // more environment, KEY=VALUE
 	Output       io.Writer     // gets a copy of all that the process writes; nil for none
 	ReadyTimeout time.Duration // how long a start may take; default 30 s
+	Host         *Host         // where the process runs; nil: on this machine
+	Client       *Host         // from where it is asked whether it is ready; nil: from this machine
 }
 
 // Node is one broker, whose process may come and go. Its methods may be called
@@ -40,6 +46,7 @@ type Options struct {
 type Node struct {
 	options Options
 	output  tail
+	http    *http.Client
 
 	mu       sync.Mutex
 	endpoint string // kept over restarts
@@ -53,14 +60,24 @@ type process struct {
 	ended chan struct{} // closed when the process is gone
 }
 
+// NewNode returns a node whose process has yet to be started, by Launch or
+// Restart.
+func NewNode(o Options) *Node {
+	if o.ReadyTimeout == 0 {
+		o.ReadyTimeout = 30 * time.Second
+	}
+	n := &Node{options: o, http: http.DefaultClient}
+	if o.Client != nil {
+		n.http = &http.Client{Transport: &http.Transport{DialContext: o.Client.Dial}}
+	}
+	return n
+}
+
 // Start runs a new node on ports that the kernel chooses and waits until it is
 // ready. If it is not, the process is gone when Start returns. The process ends
 // with the one that started it.
 func Start(ctx context.Context, o Options) (*Node, error) {
-	if o.ReadyTimeout == 0 {
-		o.ReadyTimeout = 30 * time.Second
-	}
-	n := &Node{options: o}
+	n := NewNode(o)
 	if err := n.Restart(ctx); err != nil {
 		return nil, err
 	}
@@ -124,7 +141,11 @@ func (n *Node) spawn() (*process, <-chan announcement, error) {
 	}
 	cmd.Stdout = stdoutWriter
 	cmd.Stderr = n.sink()
-	err = cmd.Start()
+	if n.options.Host == nil {
+		err = cmd.Start()
+	} else {
+		err = n.options.Host.inside(cmd.Start)
+	}
 	closeErr := stdoutWriter.Close()
 	if err = errors.Join(err, closeErr); err != nil {
 		return nil, nil, errors.Join(fmt.Errorf("start node: %w", err), stdout.Close())
@@ -157,7 +178,11 @@ func (n *Node) readStdout(stdout io.ReadCloser, announced chan<- announcement) {
 }
 
 func (n *Node) arguments() []string {
-	listen, admin := "127.0.0.1:0", "127.0.0.1:0"
+	listen := "127.0.0.1:0"
+	if n.options.Host != nil {
+		listen = n.options.Host.Address() + ":0"
+	}
+	admin := listen
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.endpoint != "" {
@@ -165,6 +190,15 @@ func (n *Node) arguments() []string {
 	}
 	arguments := []string{"serve", "--json", "--data", n.options.DataDir, "--listen", listen, "--admin", admin}
 	return append(arguments, n.options.Flags...)
+}
+
+// command runs a program to its end.
+func command(ctx context.Context, name string, arguments ...string) error {
+	output, err := exec.CommandContext(ctx, name, arguments...).CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("%s %s: %w: %s", name, strings.Join(arguments, " "), err, strings.TrimSpace(string(output)))
+	}
+	return nil
 }
 
 func host(address string) string {
@@ -215,7 +249,7 @@ func (n *Node) Ready(ctx context.Context) bool {
 		return false
 	}
 	request.Close = true
-	response, err := http.DefaultClient.Do(request)
+	response, err := n.http.Do(request)
 	if err != nil {
 		return false
 	}

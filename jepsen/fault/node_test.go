@@ -46,7 +46,12 @@ func fake(mode string, arguments []string) int {
 	if mode == "never-ready" {
 		status = http.StatusServiceUnavailable
 	}
-	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) })}
+	began := time.Now()
+	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Date", time.Now().UTC().Format(http.TimeFormat))
+		w.Header().Set("Uptime", time.Since(began).String())
+		w.WriteHeader(status)
+	})}
 	go func() { _ = server.Serve(api) }()
 	_, _ = fmt.Printf("{\n \"api\": \"http://%s\", \"admin\": \"http://127.0.0.1:1\"}\n", api.Addr())
 	<-stop

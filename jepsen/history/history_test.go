@@ -21,7 +21,7 @@ func record(r *history.Recorder) {
 	r.Complete(sends...)
 	receive := r.Invoke(history.Operation{Kind: history.Receive, Process: 2, Queue: "q", Max: 10, Visibility: 0, Wait: time.Second})
 	receive[0].Outcome = history.OK
-	receive[0].Messages = []history.Delivery{{MessageID: "m1", Handle: "h", Count: 1, Body: "a", MD5: "x"}}
+	receive[0].Messages = []history.Delivery{{MessageID: "m1", Handle: "h", Count: 1, Body: "a", MD5: "x", Group: "g", DedupID: "d", Sequence: "1"}}
 	r.Complete(receive...)
 	change := r.Invoke(history.Operation{Kind: history.Change, Process: 2, Queue: "q", Handle: "h", Visibility: 3 * time.Second})
 	change[0].Outcome, change[0].Error = history.Info, "timeout"
@@ -29,6 +29,9 @@ func record(r *history.Recorder) {
 	count := r.Invoke(history.Operation{Kind: history.Count, Process: 2, Queue: "q"})
 	count[0].Outcome, count[0].Visible, count[0].InFlight, count[0].Delayed = history.OK, 1, 2, 3
 	r.Complete(count...)
+	fifo := r.Invoke(history.Operation{Kind: history.Send, Queue: "q.fifo", Body: "c", Group: "g", DedupID: "d"})
+	fifo[0].Outcome, fifo[0].Sequence = history.OK, "18849496460467696128"
+	r.Complete(fifo...)
 	r.Fault("kill")
 	r.Invoke(history.Operation{Kind: history.Delete, Process: 3, Queue: "q", Handle: "h"})
 }

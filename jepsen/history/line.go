@@ -29,12 +29,15 @@ type line struct {
 	Max        int            `json:"max,omitempty"`
 	Wait       time.Duration  `json:"wait,omitempty"`
 	Text       string         `json:"text,omitempty"`
+	Group      string         `json:"g,omitempty"`
+	DedupID    string         `json:"dd,omitempty"`
 
 	Status    int        `json:"status,omitempty"`
 	Error     string     `json:"err,omitempty"`
 	Index     uint64     `json:"idx,omitempty"`
 	MessageID string     `json:"id,omitempty"`
 	MD5       string     `json:"md5,omitempty"`
+	Sequence  Sequence   `json:"sn,omitempty"`
 	Messages  []Delivery `json:"v,omitempty"`
 	Counts    *[3]int    `json:"n,omitempty"` // visible, in flight, delayed
 }
@@ -43,6 +46,7 @@ func invokeLine(o Operation) line {
 	l := line{
 		ID: o.ID, Type: invoke, Nanosecond: int64(o.Call), Kind: o.Kind, Process: o.Process, Queue: o.Queue,
 		Phase: o.Phase, Body: o.Body, Handle: o.Handle, Max: o.Max, Wait: o.Wait, Text: o.Text,
+		Group: o.Group, DedupID: o.DedupID,
 	}
 	switch o.Kind {
 	case Send:
@@ -56,7 +60,7 @@ func invokeLine(o Operation) line {
 func completionLine(o Operation) line {
 	l := line{
 		ID: o.ID, Type: o.Outcome, Nanosecond: int64(o.Return), Status: o.Status, Error: o.Error, Index: o.Index,
-		MessageID: o.MessageID, MD5: o.MD5, Messages: o.Messages,
+		MessageID: o.MessageID, MD5: o.MD5, Sequence: o.Sequence, Messages: o.Messages,
 	}
 	if o.Kind == Count {
 		l.Counts = &[3]int{o.Visible, o.InFlight, o.Delayed}
@@ -100,7 +104,7 @@ func apply(operations []Operation, l line) ([]Operation, error) {
 	}
 	o := &operations[l.ID]
 	o.Outcome, o.Status, o.Error, o.Index = l.Type, l.Status, l.Error, l.Index
-	o.MessageID, o.MD5, o.Messages = l.MessageID, l.MD5, l.Messages
+	o.MessageID, o.MD5, o.Sequence, o.Messages = l.MessageID, l.MD5, l.Sequence, l.Messages
 	if l.Type != Info {
 		o.Return = time.Duration(l.Nanosecond)
 	}
@@ -115,6 +119,7 @@ func invoked(l line) Operation {
 		ID: l.ID, Kind: l.Kind, Process: l.Process, Queue: l.Queue, Phase: l.Phase,
 		Call: time.Duration(l.Nanosecond), Return: Never, Outcome: Info,
 		Body: l.Body, Handle: l.Handle, Max: l.Max, Wait: l.Wait, Text: l.Text,
+		Group: l.Group, DedupID: l.DedupID,
 	}
 	if l.Delay != nil {
 		o.Delay = *l.Delay

@@ -1,6 +1,7 @@
 package history
 
 import (
+	"cmp"
 	"math"
 	"time"
 )
@@ -63,10 +64,13 @@ type Operation struct {
 	Max        int           // Receive
 	Wait       time.Duration // Receive
 	Text       string        // Fault: what was done
+	Group      string        // Send to a FIFO queue: MessageGroupId
+	DedupID    string        // Send to a FIFO queue: MessageDeduplicationId
 
 	// What was answered.
 	MessageID string     // Send
 	MD5       string     // Send: MD5OfMessageBody
+	Sequence  Sequence   // Send to a FIFO queue
 	Messages  []Delivery // Receive
 	Visible   int        // Count: ApproximateNumberOfMessages
 	InFlight  int        // Count: ApproximateNumberOfMessagesNotVisible
@@ -82,4 +86,18 @@ type Delivery struct {
 	MD5       string `json:"md5"` // MD5OfBody
 	SentAt    int64  `json:"sent,omitempty"`
 	FirstAt   int64  `json:"first,omitempty"`
+
+	// Of messages of FIFO queues.
+	Group    string   `json:"g,omitempty"`
+	DedupID  string   `json:"dd,omitempty"`
+	Sequence Sequence `json:"sn,omitempty"`
+}
+
+// Sequence is a SequenceNumber: a decimal number of up to 128 bits, "" if there
+// is none.
+type Sequence string
+
+// Compare returns -1, 0 or 1 as s is below, equal to or above other.
+func (s Sequence) Compare(other Sequence) int {
+	return cmp.Or(cmp.Compare(len(s), len(other)), cmp.Compare(s, other))
 }

@@ -122,14 +122,32 @@ func (a answer) put(o *history.Operation) {
 	o.Outcome, o.Status, o.Error, o.Index = a.outcome, a.status, a.code, a.index
 }
 
+// RefusedError is the error of a call that is not recorded and that was not answered
+// with success.
+type RefusedError struct {
+	Action  string
+	Status  int    // of the HTTP answer; 0 if there was none
+	Code    string // the AWS error code, or what went wrong on the way
+	Outcome history.Outcome
+}
+
+func (r *RefusedError) Error() string {
+	return fmt.Sprintf("%s: status %d, %s", r.Action, r.Status, r.Code)
+}
+
+// Call makes a call that is not recorded. The error is a *RefusedError.
+func (c *Client) Call(ctx context.Context, action string, in, out any) error {
+	if a := c.call(ctx, action, 0, in, out); a.outcome != history.OK {
+		return &RefusedError{Action: action, Status: a.status, Code: a.code, Outcome: a.outcome}
+	}
+	return nil
+}
+
 // CreateQueue creates a queue with the given attributes. It is not recorded.
 func (c *Client) CreateQueue(ctx context.Context, name string, attributes map[string]string) (Queue, error) {
 	var out struct{ QueueUrl string } //nolint:revive // the name on the wire
-	a := c.call(ctx, "CreateQueue", 0, map[string]any{"QueueName": name, "Attributes": attributes}, &out)
-	if a.outcome != history.OK {
-		return Queue{}, fmt.Errorf("create queue %s: status %d, %s", name, a.status, a.code)
-	}
-	return Queue{Name: name, URL: out.QueueUrl}, nil
+	err := c.Call(ctx, "CreateQueue", map[string]any{"QueueName": name, "Attributes": attributes}, &out)
+	return Queue{Name: name, URL: out.QueueUrl}, err
 }
 
 // record invokes the operations, lets f make the call and set their results, and
@@ -147,6 +165,11 @@ func (c *Client) record(operations []history.Operation, f func([]history.Operati
 type sent struct {
 	MessageId        string //nolint:revive // the name on the wire
 	MD5OfMessageBody string
+	SequenceNumber   history.Sequence
+}
+
+func (s sent) put(o *history.Operation) {
+	o.MessageID, o.MD5, o.Sequence = s.MessageId, s.MD5OfMessageBody, s.SequenceNumber
 }
 
 // Send sends one message; delay may be history.QueueDefault.
@@ -159,7 +182,7 @@ func (c *Client) Send(ctx context.Context, q Queue, body string, delay time.Dura
 	return c.record([]history.Operation{operation}, func(o []history.Operation) {
 		var out sent
 		c.call(ctx, "SendMessage", 0, in, &out).put(&o[0])
-		o[0].MessageID, o[0].MD5 = out.MessageId, out.MD5OfMessageBody
+		out.put(&o[0])
 	})[0]
 }
 
@@ -195,7 +218,7 @@ func (c *Client) batch(ctx context.Context, action string, q Queue, entries []en
 	for _, s := range out.Successful {
 		if i, err := strconv.Atoi(s.Id); err == nil && i >= 0 && i < len(o) {
 			a.put(&o[i])
-			o[i].MessageID, o[i].MD5 = s.MessageId, s.MD5OfMessageBody
+			s.put(&o[i])
 		}
 	}
 	for _, f := range out.Failed {
@@ -216,6 +239,22 @@ func (c *Client) SendBatch(ctx context.Context, q Queue, bodies []string) []hist
 	for _, body := range bodies {
 		operations = append(operations, history.Operation{Kind: history.Send, Queue: q.Name, Body: body, Delay: history.QueueDefault})
 		entries = append(entries, entry{"MessageBody": body})
+	}
+	return c.record(operations, func(o []history.Operation) { c.batch(ctx, "SendMessageBatch", q, entries, o) })
+}
+
+// FIFOMessage is what is sent to a FIFO queue.
+type FIFOMessage struct{ Body, Group, DedupID string }
+
+// SendFIFO sends up to ten messages to a FIFO queue in one call.
+func (c *Client) SendFIFO(ctx context.Context, q Queue, messages ...FIFOMessage) []history.Operation {
+	var operations []history.Operation
+	var entries []entry
+	for _, m := range messages {
+		operations = append(operations, history.Operation{
+			Kind: history.Send, Queue: q.Name, Body: m.Body, Delay: history.QueueDefault, Group: m.Group, DedupID: m.DedupID,
+		})
+		entries = append(entries, entry{"MessageBody": m.Body, "MessageGroupId": m.Group, "MessageDeduplicationId": m.DedupID})
 	}
 	return c.record(operations, func(o []history.Operation) { c.batch(ctx, "SendMessageBatch", q, entries, o) })
 }
@@ -255,6 +294,8 @@ func (m received) delivery() history.Delivery {
 	return history.Delivery{
 		MessageID: m.MessageId, Handle: m.ReceiptHandle, Body: m.Body, MD5: m.MD5OfBody,
 		Count: int(number("ApproximateReceiveCount")), SentAt: number("SentTimestamp"), FirstAt: number("ApproximateFirstReceiveTimestamp"),
+		Group: m.Attributes["MessageGroupId"], DedupID: m.Attributes["MessageDeduplicationId"],
+		Sequence: history.Sequence(m.Attributes["SequenceNumber"]),
 	}
 }
 

@@ -3,8 +3,6 @@ package workload
 import (
 	"context"
 	"fmt"
-
-	"holdfast.internal/jepsen/history"
 )
 
 // MoveTask is a message move task as ListMessageMoveTasks shows it.
@@ -15,25 +13,17 @@ type MoveTask struct {
 	ToMove        int `json:"ApproximateNumberOfMessagesToMove"`
 }
 
-// administer makes a call that is not recorded.
-func (c *Client) administer(ctx context.Context, action string, in, out any) error {
-	if a := c.call(ctx, action, 0, in, out); a.outcome != history.OK {
-		return fmt.Errorf("%s: status %d, %s", action, a.status, a.code)
-	}
-	return nil
-}
-
 // ARN returns the Amazon Resource Name of a queue.
 func (c *Client) ARN(ctx context.Context, q Queue) (string, error) {
 	var out struct{ Attributes struct{ QueueArn string } }
-	err := c.administer(ctx, "GetQueueAttributes", map[string]any{"QueueUrl": q.URL, "AttributeNames": []string{"QueueArn"}}, &out)
+	err := c.Call(ctx, "GetQueueAttributes", map[string]any{"QueueUrl": q.URL, "AttributeNames": []string{"QueueArn"}}, &out)
 	return out.Attributes.QueueArn, err
 }
 
 // SetRedrivePolicy makes the queue with the ARN target the dead-letter queue of q.
 func (c *Client) SetRedrivePolicy(ctx context.Context, q Queue, target string, maxReceiveCount int) error {
 	policy := fmt.Sprintf(`{"deadLetterTargetArn":%q,"maxReceiveCount":%d}`, target, maxReceiveCount)
-	return c.administer(ctx, "SetQueueAttributes", map[string]any{"QueueUrl": q.URL, "Attributes": map[string]string{"RedrivePolicy": policy}}, nil)
+	return c.Call(ctx, "SetQueueAttributes", map[string]any{"QueueUrl": q.URL, "Attributes": map[string]string{"RedrivePolicy": policy}}, nil)
 }
 
 // StartMoveTask starts a move task between two ARNs; rate 0 is none.
@@ -42,12 +32,12 @@ func (c *Client) StartMoveTask(ctx context.Context, source, destination string, 
 	if rate > 0 {
 		in["MaxNumberOfMessagesPerSecond"] = rate
 	}
-	return c.administer(ctx, "StartMessageMoveTask", in, nil)
+	return c.Call(ctx, "StartMessageMoveTask", in, nil)
 }
 
 // MoveTasks lists the move tasks of an ARN, the latest first.
 func (c *Client) MoveTasks(ctx context.Context, source string) ([]MoveTask, error) {
 	var out struct{ Results []MoveTask }
-	err := c.administer(ctx, "ListMessageMoveTasks", map[string]any{"SourceArn": source, "MaxResults": 10}, &out)
+	err := c.Call(ctx, "ListMessageMoveTasks", map[string]any{"SourceArn": source, "MaxResults": 10}, &out)
 	return out.Results, err
 }

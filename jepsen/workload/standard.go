@@ -24,6 +24,7 @@ const (
 // Standard is a load on standard queues.
 type Standard struct {
 	Endpoint  string
+	Transport http.RoundTripper // of all clients; nil: a connection for each
 	Recorder  *history.Recorder
 	Queues    []Queue
 	Run       string // goes into the bodies; letters and digits
@@ -31,12 +32,15 @@ type Standard struct {
 	Consumers int
 	// Pause is the mean time between two calls of a client, so that the load
 	// leaves the machine room for the broker.
-	Pause time.Duration
-	Seed  uint64
+	Pause   time.Duration
+	Timeout time.Duration // of a call, beyond the wait of a receive; 0: DefaultTimeout
+	Seed    uint64
 }
 
 // Drive loads the queues until ctx ends. Calls under way are not cut short.
-func (s Standard) Drive(ctx context.Context) {
+func (s Standard) Drive(ctx context.Context) { s.drive(ctx, (*actor).produce) }
+
+func (s Standard) drive(ctx context.Context, produce func(*actor, context.Context)) {
 	var clients sync.WaitGroup
 	for i := range s.Producers + s.Consumers {
 		c := s.client(i+1, "")
@@ -45,7 +49,7 @@ func (s Standard) Drive(ctx context.Context) {
 			defer c.client.HTTP.CloseIdleConnections()
 			c.random = random
 			if i < s.Producers {
-				c.produce(ctx)
+				produce(c, ctx)
 			} else {
 				c.consume(ctx)
 			}
@@ -70,9 +74,13 @@ type keptHandle struct {
 }
 
 func (s Standard) client(process int, phase string) *actor {
+	transport := s.Transport
+	if transport == nil {
+		transport = &http.Transport{MaxIdleConnsPerHost: 1}
+	}
 	return &actor{load: s, client: &Client{
-		Endpoint: s.Endpoint, Recorder: s.Recorder, Process: process, Phase: phase,
-		HTTP: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 1}},
+		Endpoint: s.Endpoint, Recorder: s.Recorder, Process: process, Phase: phase, Timeout: s.Timeout,
+		HTTP: &http.Client{Transport: transport},
 	}}
 }
 

@@ -171,8 +171,36 @@ async function pages() {
   check("all pages", found.flat().sort(), made);
 }
 
+async function fifo() {
+  const Attributes = { FifoQueue: "true", ContentBasedDeduplication: "true" };
+  const { QueueUrl } = await call("CreateQueue", { QueueName: `${prefix}-order.fifo`, Attributes });
+  const Entries = [...Array(8).keys()].map((i) => ({ Id: `e${i}`, MessageBody: `${i}`, MessageGroupId: `g${i % 2}` }));
+  const send = async () =>
+    (await call("SendMessageBatch", { QueueUrl, Entries })).Successful.map((r) => [r.Id, r.MessageId, r.SequenceNumber]);
+  const sent = await send();
+  check("a batch sent again", await send(), sent);
+  const numbers = sent.map((r) => BigInt(r[2]));
+  check("sequence numbers rise", numbers.every((n, i) => i === 0 || n > numbers[i - 1]), true);
+  const receive = async (input) =>
+    (await call("ReceiveMessage", { QueueUrl, MaxNumberOfMessages: 10, MessageSystemAttributeNames: ["All"], ...input })).Messages ?? [];
+  const got = await receive({ ReceiveRequestAttemptId: "attempt" });
+  const handles = (messages) => messages.map((m) => m.ReceiptHandle);
+  check("an attempt again", handles(await receive({ ReceiveRequestAttemptId: "attempt" })), handles(got));
+  const group = (g) => got.filter((m) => m.Attributes.MessageGroupId === g).map((m) => m.Body);
+  check("order", [group("g0"), group("g1")], [["0", "2", "4", "6"], ["1", "3", "5", "7"]]);
+  await call("SendMessage", { QueueUrl, MessageBody: "later", MessageGroupId: "g0" });
+  check("the group is locked", await receive(), []);
+  const entry = (m, more) => ({ Id: m.Body, ReceiptHandle: m.ReceiptHandle, ...more });
+  await call("ChangeMessageVisibilityBatch", { QueueUrl, Entries: got.map((m) => entry(m, { VisibilityTimeout: 0 })) });
+  const back = await receive();
+  check("back", back.map((m) => m.Body).sort(), ["0", "1", "2", "3", "4", "5", "6", "7", "later"]);
+  const old = await call("DeleteMessageBatch", { QueueUrl, Entries: got.map((m) => entry(m)) });
+  check("old handles", old.Failed.map((f) => f.Code), Array(8).fill("ReceiptHandleIsInvalid"));
+  check("deleted", (await call("DeleteMessageBatch", { QueueUrl, Entries: back.map((m) => entry(m)) })).Successful.length, 9);
+}
+
 try {
-  for (const part of [lifecycle, batches, attributes, polls, queueAttributes, errors, pages]) await part();
+  for (const part of [lifecycle, batches, attributes, polls, queueAttributes, errors, pages, fifo]) await part();
   console.log(`javascript (client-sqs ${version}): ok ${checks} checks`);
 } catch (error) {
   console.error(`javascript: ${error.stack}`);

@@ -73,6 +73,7 @@ public final class SqsCheck {
       check.queueAttributes();
       check.errors();
       check.pages();
+      check.fifo();
       System.out.printf("java (sdk %s): ok %d checks%n", VersionInfo.SDK_VERSION, check.checks);
     }
   }
@@ -96,6 +97,88 @@ public final class SqsCheck {
       return kind.cast(e);
     }
     throw new AssertionError(what + ": succeeded, want " + kind.getSimpleName());
+  }
+
+  private void fifo() {
+    String url =
+        sqs.createQueue(
+                r ->
+                    r.queueName(prefix + "-order.fifo")
+                        .attributes(
+                            Map.of(
+                                QueueAttributeName.FIFO_QUEUE, "true",
+                                QueueAttributeName.CONTENT_BASED_DEDUPLICATION, "true")))
+            .queueUrl();
+    List<SendMessageBatchRequestEntry> entries =
+        IntStream.range(0, 8)
+            .mapToObj(
+                i ->
+                    SendMessageBatchRequestEntry.builder()
+                        .id("e" + i)
+                        .messageBody("" + i)
+                        .messageGroupId("g" + i % 2)
+                        .build())
+            .toList();
+    List<String> sent = sendOrdered(url, entries);
+    check("a batch sent again", sendOrdered(url, entries), sent);
+    List<Message> got = receiveOrdered(url, "attempt");
+    check(
+        "an attempt again",
+        receiveOrdered(url, "attempt").stream().map(Message::receiptHandle).toList(),
+        got.stream().map(Message::receiptHandle).toList());
+    for (int g = 0; g < 2; g++) {
+      String group = "g" + g;
+      int first = g;
+      check(
+          "order of " + group,
+          got.stream()
+              .filter(
+                  m -> group.equals(m.attributes().get(MessageSystemAttributeName.MESSAGE_GROUP_ID)))
+              .map(Message::body)
+              .toList(),
+          IntStream.range(0, 4).mapToObj(i -> "" + (2 * i + first)).toList());
+    }
+    sqs.sendMessage(r -> r.queueUrl(url).messageBody("later").messageGroupId("g0"));
+    check("the group is locked", receiveOrdered(url, null).size(), 0);
+    check("deleted", deleteAll(url, got), 8);
+    check(
+        "unlocked",
+        receiveOrdered(url, null).stream().map(Message::body).toList(),
+        List.of("later"));
+  }
+
+  /** Sends a batch and returns ids and sequence numbers. */
+  private List<String> sendOrdered(String url, List<SendMessageBatchRequestEntry> entries) {
+    return sqs.sendMessageBatch(r -> r.queueUrl(url).entries(entries)).successful().stream()
+        .map(s -> s.id() + " " + s.messageId() + " " + s.sequenceNumber())
+        .toList();
+  }
+
+  private List<Message> receiveOrdered(String url, String attempt) {
+    return sqs.receiveMessage(
+            r ->
+                r.queueUrl(url)
+                    .maxNumberOfMessages(10)
+                    .receiveRequestAttemptId(attempt)
+                    .messageSystemAttributeNames(MessageSystemAttributeName.ALL))
+        .messages();
+  }
+
+  private int deleteAll(String url, List<Message> messages) {
+    return sqs.deleteMessageBatch(
+            r ->
+                r.queueUrl(url)
+                    .entries(
+                        messages.stream()
+                            .map(
+                                m ->
+                                    DeleteMessageBatchRequestEntry.builder()
+                                        .id(m.body())
+                                        .receiptHandle(m.receiptHandle())
+                                        .build())
+                            .toList()))
+        .successful()
+        .size();
   }
 
   private String create(String name) {

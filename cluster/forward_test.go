@@ -1,0 +1,169 @@
+package cluster
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"testing"
+	"time"
+
+	"holdfast.internal/cluster/peer"
+	"holdfast.internal/raftfsm"
+	"holdfast.internal/sqs"
+	"holdfast.internal/wal"
+)
+
+var someOrigin = raftfsm.Origin{Session: 1 << 60, Number: 300, Acks: []raftfsm.NumberRange{{First: 1, Last: 299}}}
+
+func TestReceiveCallRoundTrip(t *testing.T) {
+	want := receiveCall{
+		proposalCall: proposalCall{left: 25 * time.Second, again: true},
+		wait:         -time.Second, waited: 3 * time.Second, id: 1 << 40,
+	}
+	b := appendReceive(nil, want, someOrigin, []byte("command"))
+	read := func(b []byte) (receiveCall, raftfsm.Operation, error) {
+		r := callReader{data: b}
+		call := receiveCall{proposalCall: r.head()}
+		call.wait, call.waited, call.id = time.Duration(r.signed())*time.Millisecond, r.millis(), r.number()
+		op, err := r.operation()
+		return call, op, err
+	}
+	got, op, err := read(b)
+	if err != nil || got != want || !reflect.DeepEqual(op.Origin, someOrigin) || string(op.Command) != "command" {
+		t.Errorf("got %+v, %+v, %v; want %+v", got, op, err, want)
+	}
+	for n := range len(b) {
+		if _, _, err := read(b[:n]); err == nil {
+			t.Errorf("%d of %d bytes were read", n, len(b))
+		}
+	}
+	b[0]++
+	if _, _, err := read(b); !errors.Is(err, errForward) {
+		t.Errorf("a format to come: got %v, want %v", err, errForward)
+	}
+}
+
+func TestAnswerRoundTrip(t *testing.T) {
+	g := &gateway{}
+	g.reign.Store(&reign{})
+	content := func(b []byte, err error) raftfsm.Fetch { return func() ([]byte, error) { return b, err } }
+	outcome := raftfsm.Outcome{
+		Index:  7,
+		Result: sqs.ReceiveMessageResult{Messages: []sqs.Received{{Body: 1}, {Body: 2}, {Body: 3}}},
+		Bodies: []raftfsm.Fetch{content([]byte("one"), nil), content(nil, fmt.Errorf("read: %w", wal.ErrDamagedBody)), content(nil, nil)},
+	}
+	b := g.answer(&outcome, nil)
+	got, _, err := readAnswer(b)
+	if err != nil || got.Index != 7 || !reflect.DeepEqual(got.Result, outcome.Result) || len(got.Bodies) != 3 {
+		t.Fatalf("got %+v, %v", got, err)
+	}
+	for i, want := range []string{"one", "", ""} {
+		b, err := got.Bodies[i]()
+		if string(b) != want || errors.Is(err, wal.ErrDamagedBody) != (i == 1) {
+			t.Errorf("content %d: got %q, %v, want %q", i, b, err, want)
+		}
+	}
+	for n := range len(b) {
+		if got, _, err := readAnswer(b[:n]); err == nil && len(got.Bodies) == 3 {
+			t.Errorf("%d of %d bytes were read", n, len(b))
+		}
+	}
+	outcome.Bodies[2] = content(nil, raftfsm.ErrNoBody)
+	if _, _, err := readAnswer(g.answer(&outcome, nil)); err == nil || errors.Is(err, ErrNoLeader) {
+		t.Errorf("got %v, want a fault", err)
+	}
+}
+
+func TestAnsweredErrors(t *testing.T) {
+	g := &gateway{}
+	g.reign.Store(&reign{known: true, leader: peer.Target{Name: "n2"}})
+	for _, test := range []struct {
+		err, want error
+		leader    string
+	}{
+		{ErrNoLeader, ErrNoLeader, "n2"},
+		{errMoved, ErrNoLeader, "n2"},
+		{ErrOutcomeUnknown, ErrOutcomeUnknown, ""},
+		{ErrOverloaded, ErrOverloaded, ""},
+	} {
+		if _, leader, err := readAnswer(g.answer(nil, test.err)); !errors.Is(err, test.want) || leader != test.leader {
+			t.Errorf("%v: got %v, leader %q", test.err, err, leader)
+		}
+	}
+	if _, _, err := readAnswer(g.answer(nil, errors.New("disk on fire"))); err == nil || err.Error() != "leader answers: disk on fire" {
+		t.Errorf("got %v", err)
+	}
+	for _, b := range [][]byte{nil, {0}, {99}, {byte(statusAnswered)}} {
+		if _, _, err := readAnswer(b); err == nil {
+			t.Errorf("%v was read", b)
+		}
+	}
+}
+
+// TestRefusalOfNumber: what certainly was not executed begins anew.
+func TestRefusalOfNumber(t *testing.T) {
+	for _, test := range []struct {
+		reason      raftfsm.SessionReason
+		maybe       bool
+		want        error
+		keepsNumber bool
+		keepsThis   bool // session
+	}{
+		{raftfsm.SessionUnknown, false, errAnew, false, false},
+		{raftfsm.SessionUnknown, true, ErrOutcomeUnknown, true, true},
+		{raftfsm.NumberFinished, false, errAnew, false, true},
+		{raftfsm.NumberFinished, true, ErrOutcomeUnknown, true, true},
+		{raftfsm.SessionFull, false, ErrNoLeader, true, true},
+		{raftfsm.SessionFull, true, ErrNoLeader, true, true},
+	} {
+		s := &session{id: 1}
+		g := &gateway{opened: s, renewed: make(chan struct{})}
+		n := numbering{session: s, origin: s.begin(nil), maybe: test.maybe}
+		err := n.refusal(g, &raftfsm.Outcome{Err: &raftfsm.SessionError{Reason: test.reason}})
+		now, _ := g.current()
+		if !errors.Is(err, test.want) || (n.origin.Number == 1) != test.keepsNumber || (now == s) != test.keepsThis || (n.session == s) != test.keepsThis {
+			t.Errorf("%v, maybe %v: got %v, number %d", test.reason, test.maybe, err, n.origin.Number)
+		}
+	}
+	n := numbering{}
+	for _, outcome := range []raftfsm.Outcome{{}, {Err: &sqs.Error{Code: sqs.OverLimit}}} {
+		if err := n.refusal(nil, &outcome); err != nil {
+			t.Errorf("got %v for an answer", err)
+		}
+	}
+}
+
+// TestGrantedTurnThatWasNotUsed: when the leader says that it has not proposed the
+// receive, nothing may have been executed.
+func TestGrantedTurnThatWasNotUsed(t *testing.T) {
+	g := &gateway{}
+	g.reign.Store(&reign{})
+	for _, granted := range []bool{false, true} {
+		r := &reception{gateway: g, numbering: numbering{origin: someOrigin, maybe: true}}
+		v := visit{reception: r, granted: granted}
+		if _, err := v.result(g.notLeader(), nil); !errors.Is(err, ErrNoLeader) || r.maybe == granted {
+			t.Errorf("granted %v: got %v, maybe %v", granted, err, r.maybe)
+		}
+	}
+}
+
+func TestTurnRoundTrip(t *testing.T) {
+	for _, want := range []turnAnswer{{}, {true, someOrigin}} {
+		b := appendTurnAnswer(nil, want)
+		if got := b[0] == 1; got != want.goOn {
+			t.Errorf("got %v, want %v", got, want.goOn)
+		}
+		if !want.goOn {
+			continue
+		}
+		op, err := raftfsm.DecodeOperation(b[1:])
+		if err != nil || !reflect.DeepEqual(op.Origin, someOrigin) {
+			t.Errorf("got %+v, %v", op.Origin, err)
+		}
+	}
+	b := appendTurn(nil, turnCall{kind: newsTurn, id: 300, number: 400})
+	if want := []byte{forwardFormat, byte(newsTurn), 0xac, 2, 0x90, 3}; !slices.Equal(b, want) {
+		t.Errorf("got %v, want %v", b, want)
+	}
+}

@@ -1,0 +1,170 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"holdfast.internal/raftfsm"
+	"holdfast.internal/sqs"
+)
+
+// inCluster runs a test on three nodes with one queue, in virtual time.
+func inCluster(t *testing.T, test func(t *testing.T, c *nodes)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		c := startNodes(t, 3)
+		createQueue(t, c.list[c.awaitLeader()])
+		c.awaitApplied()
+		test(t, c)
+	})
+}
+
+// stored is how many messages the leader has.
+func (c *nodes) stored() int {
+	c.t.Helper()
+	n := c.list[c.awaitLeader()]
+	attributes := do(c.t, n, sqs.GetQueueAttributes{Queue: queue}).Result.(sqs.GetQueueAttributesResult)
+	return attributes.Visible + attributes.InFlight
+}
+
+func TestAnyNodeServes(t *testing.T) {
+	inCluster(t, func(t *testing.T, c *nodes) {
+		for i, n := range c.list {
+			body := fmt.Sprint("through ", n.config.NodeName)
+			send(t, n, body, 0)
+			d := receive(t, c.list[(i+1)%3], 0)
+			if len(d.Messages) != 1 || bodyOf(t, d.Messages[0]) != body || d.Index == 0 {
+				t.Fatalf("got %+v, want %q", d, body)
+			}
+			last := c.list[(i+2)%3]
+			receipt, ok := last.ParseHandle(d.Messages[0].Handle)
+			if !ok || receipt != d.Messages[0].Receipt {
+				t.Errorf("got receipt %+v, %v, want %+v", receipt, ok, d.Messages[0].Receipt)
+			}
+			outcome := do(t, last, sqs.DeleteMessageBatch{Queue: queue, Receipts: []sqs.Receipt{receipt}})
+			if outcome.Index <= d.Index {
+				t.Errorf("got index %d of the delete, want more than that of the receive, %d", outcome.Index, d.Index)
+			}
+		}
+		if left := c.stored(); left != 0 {
+			t.Errorf("%d messages are left", left)
+		}
+	})
+}
+
+// TestAnyNodeAnswersWithRefusals: they are the state's, with the index of the
+// entry that decided them.
+func TestAnyNodeAnswersWithRefusals(t *testing.T) {
+	inCluster(t, func(t *testing.T, c *nodes) {
+		for _, n := range c.list {
+			outcome, err := n.Do(t.Context(), sqs.DeleteQueue{Queue: sqs.QueueKey{Account: queue.Account, Name: "none"}})
+			if answer, ok := errors.AsType[*sqs.Error](outcome.Err); err != nil || !ok || answer.Code != sqs.QueueDoesNotExist || outcome.Index == 0 {
+				t.Errorf("%s: got %+v, %v, want %s", n.config.NodeName, outcome, err, sqs.QueueDoesNotExist)
+			}
+			outcome, err = n.Do(t.Context(), raftfsm.SetSetting{Name: "nonsense", Value: "v"})
+			if refusal, ok := errors.AsType[*raftfsm.SettingError](outcome.Err); err != nil || !ok || refusal.Value != "v" {
+				t.Errorf("%s: got %+v, %v, want a setting error", n.config.NodeName, outcome, err)
+			}
+			c := receiveOne(time.Minute)
+			c.Queue.Name = "none"
+			d, err := n.Receive(t.Context(), c, time.Second, nil)
+			if answer, ok := errors.AsType[*sqs.Error](err); !ok || answer.Code != sqs.QueueDoesNotExist || d.Index == 0 {
+				t.Errorf("%s: got %+v, %v, want %s", n.config.NodeName, d, err, sqs.QueueDoesNotExist)
+			}
+		}
+	})
+}
+
+func TestLongPollThroughFollower(t *testing.T) {
+	inCluster(t, func(t *testing.T, c *nodes) {
+		follower := c.list[c.follower()]
+		polled := make(chan Delivery, 1)
+		go func() { polled <- receive(t, follower, 20*time.Second) }()
+		time.Sleep(7 * time.Second)
+		began := time.Now()
+		send(t, follower, "awaited", 0)
+		d := <-polled
+		if len(d.Messages) != 1 || bodyOf(t, d.Messages[0]) != "awaited" || time.Since(began) > time.Second {
+			t.Errorf("got %+v after %v", d, time.Since(began))
+		}
+		began = time.Now()
+		if d := receive(t, follower, 5*time.Second); len(d.Messages) != 0 {
+			t.Errorf("got %+v, want nothing", d)
+		}
+		if took := time.Since(began).Round(100 * time.Millisecond); took != 5*time.Second {
+			t.Errorf("the wait took %v, want 5s", took)
+		}
+	})
+}
+
+// TestThousandPollsWhileLeaderDies: every one gets a message that was sent
+// afterwards, or an empty answer in time.
+func TestThousandPollsWhileLeaderDies(t *testing.T) {
+	const polls, messages = 1000, 300
+	inCluster(t, func(t *testing.T, c *nodes) {
+		dies := c.leader()
+		var got atomic.Int64
+		var all sync.WaitGroup
+		for i := range polls {
+			n := c.list[(dies+1+i%2)%3]
+			all.Go(func() {
+				began := time.Now()
+				got.Add(int64(len(receive(t, n, 20*time.Second).Messages)))
+				if took := time.Since(began); took > 21*time.Second {
+					t.Errorf("a poll took %v", took)
+				}
+			})
+		}
+		time.Sleep(3 * time.Second)
+		c.kill(dies)
+		for i := range messages {
+			send(t, c.list[(dies+1+i%2)%3], fmt.Sprint("message ", i), 0)
+		}
+		time.Sleep(5 * time.Second)
+		if got.Load() != messages {
+			t.Errorf("%d messages were received while the polls waited, want %d", got.Load(), messages)
+		}
+		all.Wait()
+		if got.Load() != messages {
+			t.Errorf("%d messages were received, want %d", got.Load(), messages)
+		}
+	})
+}
+
+// TestSendsWhileLeadersDie: no client of a living node sees an error, and every
+// message is stored once.
+func TestSendsWhileLeadersDie(t *testing.T) {
+	inCluster(t, func(t *testing.T, c *nodes) {
+		var sent atomic.Int64
+		for range 4 {
+			dies := c.awaitLeader()
+			ctx, stop := context.WithCancel(t.Context())
+			var clients sync.WaitGroup
+			for i := range 8 {
+				n := c.list[(dies+1+i%2)%3]
+				clients.Go(func() {
+					for ctx.Err() == nil {
+						send(t, n, fmt.Sprint("message ", sent.Add(1)), 0)
+						time.Sleep(10 * time.Millisecond)
+					}
+				})
+			}
+			time.Sleep(50 * time.Millisecond)
+			c.kill(dies)
+			time.Sleep(2 * time.Second)
+			stop()
+			clients.Wait()
+			c.start(dies)
+			c.awaitReady()
+		}
+		if got := c.stored(); got != int(sent.Load()) {
+			t.Errorf("got %d messages, want %d", got, sent.Load())
+		}
+	})
+}

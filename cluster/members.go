@@ -1,0 +1,145 @@
+package cluster
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"holdfast.internal/cluster/peer"
+)
+
+const (
+	// upFor is how long a member counts as up after its last answer.
+	upFor = time.Second
+
+	// appliedFor is how long the index that a member said it has applied counts
+	// for what the log must keep.
+	appliedFor = 10 * time.Minute
+)
+
+// members is what this node knows of the other members, from their answers to
+// its pings. It is safe for concurrent use.
+type members struct {
+	self    peer.Target
+	others  []peer.Target // by name
+	elapsed func() time.Duration
+
+	mu    sync.Mutex
+	heard map[string]report // the newest of each; by name
+	term  uint64            // of the newest leader that was heard
+}
+
+// report is a pong and when it came, by elapsed.
+type report struct {
+	pong
+	at time.Duration
+}
+
+func newMembers(self string, all []peer.Target, elapsed func() time.Duration) *members {
+	m := &members{self: peer.Target{Name: self}, elapsed: elapsed, heard: map[string]report{}}
+	for _, t := range all {
+		if t.Name == self {
+			m.self = t
+			continue
+		}
+		m.others = append(m.others, t)
+	}
+	slices.SortFunc(m.others, func(a, b peer.Target) int { return strings.Compare(a.Name, b.Name) })
+	return m
+}
+
+// target is where a member is, by what this node was told at its start.
+func (m *members) target(name string) (peer.Target, error) {
+	for _, t := range append([]peer.Target{m.self}, m.others...) {
+		if t.Name == name {
+			return t, nil
+		}
+	}
+	return peer.Target{}, fmt.Errorf("find member %q: not in --cluster", name)
+}
+
+// alone reports whether there are no others.
+func (m *members) alone() bool { return len(m.others) == 0 }
+
+// record takes in an answer.
+func (m *members) record(p pong) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.heard[p.Name] = report{p, m.elapsed()}
+}
+
+// isNewLeader reports whether p is the first pong of a leader in its term.
+func (m *members) isNewLeader(p pong) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if !p.Leads || p.Term <= m.term {
+		return false
+	}
+	m.term = p.Term
+	return true
+}
+
+// newest is the newest answer of a member; false if it has never answered.
+func (m *members) newest(name string) (report, bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	r, ok := m.heard[name]
+	return r, ok
+}
+
+// up are the newest answers of the members that answered within upFor, by name.
+func (m *members) up() []pong { return m.within(upFor) }
+
+// within are the newest answers that are no older than age, by name.
+func (m *members) within(age time.Duration) []pong {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var pongs []pong
+	for _, t := range m.others {
+		if r, ok := m.heard[t.Name]; ok && m.elapsed()-r.at <= age {
+			pongs = append(pongs, r.pong)
+		}
+	}
+	return pongs
+}
+
+// hasMajority reports whether so many of the others and this node are more than
+// half of all.
+func (m *members) hasMajority(others int) bool { return 2*(others+1) > len(m.others)+1 }
+
+// lowestApplied is the lowest index that another member said it has applied in
+// the last ten minutes, and own if that is lower: from there on the log is needed.
+func (m *members) lowestApplied(own uint64) uint64 {
+	for _, p := range m.within(appliedFor) {
+		own = min(own, p.Applied)
+	}
+	return own
+}
+
+// successor is the member that is up to take over the leadership: of those that
+// are up and not draining the one that has applied most.
+func (m *members) successor() (pong, bool) {
+	pongs := slices.DeleteFunc(m.up(), func(p pong) bool { return p.Draining || p.RaftID == "" })
+	if len(pongs) == 0 {
+		return pong{}, false
+	}
+	return slices.MaxFunc(pongs, func(a, b pong) int { return int(min(a.Last, 1<<62)) - int(min(b.Last, 1<<62)) }), true
+}
+
+// lowDisk reports whether the disks of a majority, this node's included, are below
+// their reserves: then what grows is refused. One that is alone low ends when it
+// is full, and the others go on.
+func (m *members) lowDisk(own bool) bool {
+	low := 0
+	for _, p := range m.up() {
+		if p.LowDisk {
+			low++
+		}
+	}
+	if own {
+		low++
+	}
+	return 2*low > len(m.others)+1
+}

@@ -1,0 +1,153 @@
+package peer
+
+import (
+	"crypto/tls"
+	"errors"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// authority makes one for a test.
+func authority(t *testing.T) KeyPair {
+	t.Helper()
+	ca, err := NewAuthority(time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ca
+}
+
+// credentials is what LoadTLS makes of a certificate of ca for name.
+func credentials(t *testing.T, ca KeyPair, name string, hosts ...string) *tls.Config {
+	t.Helper()
+	pair, err := NewCertificate(ca, name, hosts, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	file := func(name string, data []byte) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	c, err := LoadTLS(file("ca", ca.Certificate), file("cert", pair.Certificate), file("key", pair.Key))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func TestTLS(t *testing.T) {
+	ours, theirs := authority(t), authority(t)
+	for _, c := range []struct {
+		name   string
+		n1, n2 *tls.Config
+		ok     bool
+	}{
+		{"both of one authority", credentials(t, ours, "n1"), credentials(t, ours, "n2"), true},
+		{"another name among the hosts", credentials(t, ours, "n1"), credentials(t, ours, "other", "n2", "10.0.0.1"), true},
+		{"who dials is of another authority", credentials(t, theirs, "n1"), credentials(t, ours, "n2"), false},
+		{"who dials has the name of another", credentials(t, ours, "n3"), credentials(t, ours, "n2"), false},
+		{"who answers has the name of another", credentials(t, ours, "n1"), credentials(t, ours, "n3"), false},
+		{"who answers has a pattern for a name", credentials(t, ours, "n1"), credentials(t, ours, "n3", "*"), false},
+		{"who dials has no TLS", nil, credentials(t, ours, "n2"), false},
+		{"who answers has no TLS", credentials(t, ours, "n1"), nil, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			n2 := start(t, Config{Name: "n2", TLS: c.n2}, func(p *Port) { p.Handle(MethodPropose, echo) })
+			n1 := start(t, Config{Name: "n1", TLS: c.n1}, nil)
+			answer, err := n1.Call(t.Context(), n2.Self(), MethodPropose, []byte("x"))
+			if c.ok && (err != nil || string(answer) != "n1:x") {
+				t.Errorf("call: got %q, %v, want n1:x", answer, err)
+			}
+			if !c.ok && !errors.Is(err, ErrNotSent) {
+				t.Errorf("call: got %q, %v, want ErrNotSent", answer, err)
+			}
+			if conn, err := n1.Raft(0).Dial(n2.Self().RaftAddress(), time.Second); err == nil {
+				conn.Close()
+				if !c.ok {
+					t.Error("dial for raft: got a connection")
+				}
+			}
+		})
+	}
+}
+
+// Without a certificate of the authority nothing is parsed, not even a hello:
+// the port answers with TLS or not at all.
+func TestNoCertificate(t *testing.T) {
+	p := start(t, Config{Name: "n2", TLS: credentials(t, authority(t), "n2")}, func(p *Port) { p.Handle(MethodPropose, echo) })
+	good := hello{kind: kindRequests, cluster: "c", from: "n1", to: "n2"}.encode()
+	good = appendFrame(good, frame{kind: frameRequest, method: MethodPropose, id: 1, payload: []byte("x")})
+
+	plain, err := net.Dial("tcp", p.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer plain.Close()
+	if _, err := plain.Write(good); err != nil {
+		t.Fatal(err)
+	}
+	if got, _ := io.ReadAll(plain); strings.Contains(string(got), magic) {
+		t.Errorf("in the clear: got the answer %q", got)
+	}
+
+	bare, err := tls.Dial("tcp", p.Addr().String(), &tls.Config{InsecureSkipVerify: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer bare.Close()
+	bare.Write(good)
+	if got, err := io.ReadAll(bare); len(got) > 0 || err == nil {
+		t.Errorf("without a certificate: got %q, %v, want an error", got, err)
+	}
+}
+
+func TestLoadTLSErrors(t *testing.T) {
+	dir := t.TempDir()
+	path := func(name string) string { return filepath.Join(dir, name) }
+	ca := authority(t)
+	pair, err := NewCertificate(ca, "n1", nil, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, data := range map[string][]byte{"ca": ca.Certificate, "cert": pair.Certificate, "key": pair.Key, "cakey": ca.Key} {
+		if err := os.WriteFile(path(name), data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, files := range [][3]string{{"none", "cert", "key"}, {"key", "cert", "key"}, {"ca", "none", "key"}, {"ca", "cert", "cakey"}} {
+		if _, err := LoadTLS(path(files[0]), path(files[1]), path(files[2])); err == nil {
+			t.Errorf("load %v: got nil, want an error", files)
+		}
+	}
+}
+
+func TestCertificateErrors(t *testing.T) {
+	ca, other := authority(t), authority(t)
+	node, err := NewCertificate(ca, "n1", nil, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		authority KeyPair
+		node      string
+	}{
+		"no authority":          {KeyPair{}, "n1"},
+		"key of another":        {KeyPair{ca.Certificate, other.Key}, "n1"},
+		"a node as authority":   {node, "n1"},
+		"an address as name":    {ca, "10.0.0.1"},
+		"certificate for a key": {KeyPair{ca.Certificate, ca.Certificate}, "n1"},
+	} {
+		if _, err := NewCertificate(c.authority, c.node, nil, time.Now()); err == nil {
+			t.Errorf("%s: got nil, want an error", name)
+		}
+	}
+}

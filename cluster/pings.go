@@ -1,0 +1,120 @@
+package cluster
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"holdfast.internal/cluster/peer"
+	"holdfast.internal/raftfsm"
+)
+
+const (
+	// pingEvery is how often each member is asked how it is.
+	pingEvery = 250 * time.Millisecond
+
+	// pingTimeout is how long it may take over the answer.
+	pingTimeout = time.Second
+
+	// freshTimeout is how long a new leader waits for what the others know of
+	// cluster time.
+	freshTimeout = 250 * time.Millisecond
+)
+
+// pong is what a member says of itself when it is asked.
+type pong struct {
+	Name      string `json:"name"`
+	RaftID    string `json:"raft_id"`
+	ClusterID string `json:"cluster_id"`
+	Version   string `json:"version"`
+	Term      uint64 `json:"term"`
+	Leader    string `json:"leader,omitempty"` // as it knows
+	Leads     bool   `json:"leads,omitempty"`  // and serves
+	Commit    uint64 `json:"commit"`
+	Applied   uint64 `json:"applied"`
+	Last      uint64 `json:"last"`
+	FreeDisk  int64  `json:"free_disk"`          // bytes
+	LowDisk   bool   `json:"low_disk,omitempty"` // below its reserve
+	Ready     bool   `json:"ready,omitempty"`
+	Draining  bool   `json:"draining,omitempty"`
+
+	Clock   clockReading            `json:"clock"`
+	Digests []raftfsm.IndexedDigest `json:"digests,omitempty"` // the newest of the running digest
+}
+
+// pings asks all other members how they are, all the time.
+type pings struct {
+	members *members
+	call    func(ctx context.Context, to peer.Target, method byte, request []byte) ([]byte, error)
+	elapsed func() time.Duration
+	heard   func(p pong, sent, received time.Duration) // by elapsed
+	log     *slog.Logger
+}
+
+// run pings until ctx is done.
+func (p *pings) run(ctx context.Context) {
+	var loops sync.WaitGroup
+	for _, to := range p.members.others {
+		loops.Go(func() { p.watch(ctx, to) })
+	}
+	loops.Wait()
+}
+
+// watch pings one member.
+func (p *pings) watch(ctx context.Context, to peer.Target) {
+	ticker := time.NewTicker(pingEvery)
+	defer ticker.Stop()
+	up := false
+	for {
+		err := p.ping(ctx, to)
+		switch {
+		case ctx.Err() != nil:
+			return
+		case err == nil && !up:
+			p.log.Info("member is up", "member", to.Name)
+		case err != nil && up:
+			p.log.Warn("member does not answer", "member", to.Name, "err", err)
+		}
+		up = err == nil
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+	}
+}
+
+// ping asks one member and takes in its answer.
+func (p *pings) ping(ctx context.Context, to peer.Target) error {
+	ctx, cancel := context.WithTimeout(ctx, pingTimeout)
+	defer cancel()
+	sent := p.elapsed()
+	answer, err := p.call(ctx, to, peer.MethodPing, nil)
+	if err != nil {
+		return err
+	}
+	received := p.elapsed()
+	var pong pong
+	if err := json.Unmarshal(answer, &pong); err != nil {
+		return fmt.Errorf("decode pong of %s: %w", to.Name, err)
+	}
+	pong.Name = to.Name // the port has checked who answers
+	p.members.record(pong)
+	p.heard(pong, sent, received)
+	return nil
+}
+
+// refresh asks all others at once, and returns when they have answered or their
+// time is over.
+func (p *pings) refresh(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, freshTimeout)
+	defer cancel()
+	var asked sync.WaitGroup
+	for _, to := range p.members.others {
+		asked.Go(func() { _ = p.ping(ctx, to) }) // who does not answer is known to watch
+	}
+	asked.Wait()
+}

@@ -1,0 +1,89 @@
+package cluster
+
+import (
+	"testing"
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	"holdfast.internal/wal"
+)
+
+// fixedLog is a log that ends with an index.
+type fixedLog struct {
+	raft.LogStore
+	last uint64
+}
+
+func (l *fixedLog) LastIndex() (uint64, error) { return l.last, nil }
+
+func TestRetention(t *testing.T) {
+	var lowest uint64
+	var now time.Duration
+	keep := &retention{lowest: func() uint64 { return lowest }, elapsed: func() time.Duration { return now }}
+	log := &fixedLog{last: 150}
+	store, err := wal.OpenSnapshots(t.TempDir(), wal.SnapshotOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	snapshots := pinnedSnapshots{store, keep, log}
+	sink, err := snapshots.Create(raft.SnapshotVersionMax, 100, 1, raft.Configuration{}, 1, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := sink.Close(); err != nil {
+		t.Fatal(err)
+	}
+	check := func(when string, wanted, pinned uint64) {
+		t.Helper()
+		if got, want := keep.needed(), (wal.Needed{Wanted: wanted, Pinned: pinned}); got != want {
+			t.Errorf("%s: got %+v, want %+v", when, got, want)
+		}
+	}
+	lowest = 120
+	check("before", 120, wal.Nothing)
+	for _, end := range []func(){
+		func() { lowest = 200 },
+		func() { now += pinnedAfter },
+	} {
+		lowest, log.last = 40, 150
+		_, r, err := snapshots.Open(sink.ID())
+		if err != nil {
+			t.Fatal(err)
+		}
+		now += time.Hour
+		check("while it is sent", 40, 100)
+		log.last = 200
+		if err := r.Close(); err != nil {
+			t.Fatal(err)
+		}
+		lowest, log.last = 199, 300
+		check("the receiver is not where the log was", 199, 100)
+		now += pinnedAfter - 1
+		check("shortly before ten minutes", 199, 100)
+		now -= pinnedAfter - 1
+		end()
+		check("after that", lowest, wal.Nothing)
+	}
+}
+
+// A node that restores its own snapshot pins nothing.
+func TestOwnSnapshotPinsNothing(t *testing.T) {
+	c := diskConfig(t)
+	n := start(t, c)
+	createQueue(t, n)
+	send(t, n, "kept", 0)
+	if err := n.group.raft.Load().Snapshot().Error(); err != nil {
+		t.Fatal(err)
+	}
+	if err := n.Close(); err != nil {
+		t.Fatal(err)
+	}
+	n = start(t, c)
+	if got := n.stores.retention.needed().Pinned; got != wal.Nothing {
+		t.Errorf("pinned: got the log from %d on, want nothing", got)
+	}
+	if d := receive(t, n, 0); len(d.Messages) != 1 {
+		t.Errorf("got %d messages, want 1", len(d.Messages))
+	}
+}

@@ -1,0 +1,56 @@
+package cluster
+
+import (
+	"reflect"
+	"testing"
+
+	"holdfast.internal/raftfsm"
+)
+
+func TestSessionTellsAnswersOnce(t *testing.T) {
+	s := &session{id: 1}
+	begin := func(number uint64, acks ...raftfsm.NumberRange) raftfsm.Origin {
+		t.Helper()
+		o := s.begin(nil)
+		want := raftfsm.Origin{Session: 1, Number: number, Acks: acks}
+		if o.Number != number || len(o.Acks) != len(acks) || len(acks) > 0 && !reflect.DeepEqual(o, want) {
+			t.Errorf("got %+v, want %+v", o, want)
+		}
+		return o
+	}
+	one, two, three := begin(1), begin(2), begin(3)
+	s.end(three, true)
+	s.end(one, true)
+	four := begin(4, raftfsm.NumberRange{First: 1, Last: 1}, raftfsm.NumberRange{First: 3, Last: 3})
+	five := begin(5)
+	s.end(two, true)
+	s.end(four, false) // nobody knows whether its acknowledgements were heard
+	begin(6, raftfsm.NumberRange{First: 1, Last: 4})
+	s.end(five, true)
+	begin(7, raftfsm.NumberRange{First: 5, Last: 5})
+}
+
+func TestSessionBoundsAcks(t *testing.T) {
+	s := &session{id: 1}
+	var open []raftfsm.Origin
+	for range 4 * maxAcks {
+		open = append(open, s.begin(nil))
+	}
+	for i := 0; i < len(open); i += 2 {
+		s.end(open[i], true)
+	}
+	for i, want := range []int{maxAcks, maxAcks, 0} {
+		if got := len(s.begin(nil).Acks); got != want {
+			t.Errorf("operation %d: got %d ranges, want %d", i, got, want)
+		}
+	}
+}
+
+func TestNoSessionHasNoNumbers(t *testing.T) {
+	s := &session{}
+	o := s.begin(nil)
+	s.end(o, true)
+	if o.Session != 0 || o.Number != 0 || len(s.answered) != 0 {
+		t.Errorf("got %+v", o)
+	}
+}

@@ -1,0 +1,184 @@
+// Package balance is a small load balancer for the nodes of a cluster on one
+// machine: each request goes to the next node that is ready.
+//
+// It stands for whatever a user has in front of a cluster. It knows nodes by
+// GET /health/ready alone, and repeats a request only if no connection was made.
+package balance
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+const (
+	// lookEvery is how often a node is asked whether it is ready, lookTimeout how
+	// long it may take over the answer.
+	lookEvery   = 100 * time.Millisecond
+	lookTimeout = time.Second
+
+	// dialTimeout is how long a node may take to accept a connection.
+	dialTimeout = time.Second
+)
+
+// errNone says that no node is ready.
+var errNone = errors.New("no node is ready")
+
+// Balancer is an http.Handler.
+type Balancer struct {
+	nodes []*node
+	turns *turns
+	proxy *httputil.ReverseProxy
+	next  atomic.Uint64
+}
+
+type node struct {
+	url   *url.URL
+	ready atomic.Bool
+}
+
+// New makes a balancer of the nodes with these API URLs, which it reaches by
+// transport. None counts as ready before Watch has asked it.
+func New(endpoints []string, transport http.RoundTripper) (*Balancer, error) {
+	b := &Balancer{}
+	b.turns = &turns{balancer: b, transport: transport}
+	for _, endpoint := range endpoints {
+		u, err := url.Parse(endpoint)
+		if err != nil {
+			return nil, fmt.Errorf("balance: %w", err)
+		}
+		b.nodes = append(b.nodes, &node{url: u})
+	}
+	b.proxy = &httputil.ReverseProxy{
+		Rewrite: func(r *httputil.ProxyRequest) {
+			r.Out.Host = r.In.Host // queue URLs are made of it
+			r.Out.URL.Scheme = "http"
+		},
+		Transport: b.turns,
+		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, err error) {
+			status := http.StatusBadGateway
+			if errors.Is(err, errNone) {
+				status = http.StatusServiceUnavailable
+			}
+			http.Error(w, err.Error(), status)
+		},
+		ErrorLog:      slog.NewLogLogger(slog.DiscardHandler, slog.LevelError),
+		FlushInterval: -1,
+	}
+	return b, nil
+}
+
+// NewTransport is for nodes on this machine.
+func NewTransport() *http.Transport {
+	return &http.Transport{
+		DialContext:         (&net.Dialer{Timeout: dialTimeout}).DialContext,
+		MaxIdleConnsPerHost: 1024,
+		DisableCompression:  true,
+	}
+}
+
+// Transport is for a client that is its own balancer: a request goes to the next
+// node that is ready, and an error is that of the connection to it.
+func (b *Balancer) Transport() http.RoundTripper { return b.turns }
+
+// ServeHTTP implements http.Handler.
+func (b *Balancer) ServeHTTP(w http.ResponseWriter, r *http.Request) { b.proxy.ServeHTTP(w, r) }
+
+// Watch asks the nodes whether they are ready until ctx is done. changed, which may
+// be nil, is told of each change; it is called by several goroutines.
+func (b *Balancer) Watch(ctx context.Context, changed func(endpoint string, ready bool)) {
+	var watchers sync.WaitGroup
+	for _, n := range b.nodes {
+		watchers.Go(func() { n.watch(ctx, b.turns.transport, changed) })
+	}
+	watchers.Wait()
+}
+
+// Ready is the number of nodes that were ready when they were asked last.
+func (b *Balancer) Ready() (ready int) {
+	for _, n := range b.nodes {
+		if n.ready.Load() {
+			ready++
+		}
+	}
+	return ready
+}
+
+func (n *node) watch(ctx context.Context, transport http.RoundTripper, changed func(string, bool)) {
+	ticker := time.NewTicker(lookEvery)
+	defer ticker.Stop()
+	client := &http.Client{Transport: transport, Timeout: lookTimeout}
+	for {
+		ready := n.ask(ctx, client)
+		if n.ready.Swap(ready) != ready && changed != nil && ctx.Err() == nil {
+			changed(n.url.String(), ready)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+	}
+}
+
+func (n *node) ask(ctx context.Context, client *http.Client) bool {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, n.url.JoinPath("/health/ready").String(), nil)
+	if err != nil {
+		return false
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		return false
+	}
+	return response.Body.Close() == nil && response.StatusCode == http.StatusOK
+}
+
+// turns sends each request to the node whose turn it is.
+type turns struct {
+	balancer  *Balancer
+	transport http.RoundTripper
+}
+
+// RoundTrip implements http.RoundTripper. A node that accepts no connection is
+// passed over: it has seen nothing of the request.
+func (t *turns) RoundTrip(r *http.Request) (*http.Response, error) {
+	var body []byte
+	if r.Body != nil {
+		var err error
+		if body, err = io.ReadAll(r.Body); err != nil { // a try that fails uses it up
+			return nil, err
+		}
+	}
+	nodes := t.balancer.nodes
+	first := t.balancer.next.Add(1)
+	err := errNone
+	for i := range nodes {
+		n := nodes[(first+uint64(i))%uint64(len(nodes))]
+		if !n.ready.Load() {
+			continue
+		}
+		try := r.Clone(r.Context())
+		try.URL.Host = n.url.Host
+		try.Body, try.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+		var response *http.Response
+		if response, err = t.transport.RoundTrip(try); !isDialError(err) {
+			return response, err
+		}
+	}
+	return nil, err
+}
+
+func isDialError(err error) bool {
+	operation, ok := errors.AsType[*net.OpError](err)
+	return ok && operation.Op == "dial"
+}

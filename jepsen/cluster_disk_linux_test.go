@@ -1,0 +1,126 @@
+package jepsen_test
+
+import (
+	"errors"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"holdfast.internal/jepsen/fault"
+)
+
+// startTrioOnDisks runs three nodes on a disk of its own each.
+func startTrioOnDisks(t *testing.T, flags ...string) (*trio, []*fault.Disk) {
+	t.Helper()
+	return startTrioOnDisksOf(t, 128<<20, flags...)
+}
+
+// startTrioOnDisksOf is startTrioOnDisks with disks of the given size in bytes.
+func startTrioOnDisksOf(t *testing.T, size int64, flags ...string) (*trio, []*fault.Disk) {
+	t.Helper()
+	var disks []*fault.Disk
+	var data []string
+	for range 3 {
+		disk, err := fault.NewDisk(t.TempDir(), size)
+		if errors.Is(err, fault.ErrUnavailable) {
+			t.Skip(err)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			if err := disk.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+		disks = append(disks, disk)
+		data = append(data, filepath.Join(disk.Path(), "data"))
+	}
+	return startTrioWith(t, fault.ClusterOptions{Data: data, Flags: append(flags, "--disk-reserve", "32MiB")}), disks
+}
+
+// replacedWithin is how long clients of the other nodes may wait when the disk of
+// the leader fails: a stall is one after five seconds.
+const replacedWithin = 7 * time.Second
+
+// The disk of the leader hangs, and later fails: another node leads. The old leader
+// has closed all connections by then, although the kernel does not let it end.
+func TestClusterDiskOfTheLeaderFails(t *testing.T) {
+	skipUnderRace(t)
+	c, disks := startTrioOnDisks(t)
+	probed := createQueue(t, c.client(c.leader()), "probed", "30")
+	load := c.drive(patience)
+	time.Sleep(time.Second) // of load
+
+	leader := c.leader()
+	disk := disks[slices.Index(c.Nodes(), leader)]
+	c.recorder.Fault("freeze disk of leader")
+	took := c.outage(probed, c.Others(leader), func() {
+		if err := disk.Freeze(); err != nil {
+			t.Fatal(err)
+		}
+	})
+	t.Logf("disk of the leader hangs: first success after %v", took)
+	if took > replacedWithin {
+		t.Errorf("first success after %v, want less than %v", took, replacedWithin)
+	}
+	awaitTrue(t, "the end of the old leader's port", func() bool { return !listens(leader) })
+	if err := disk.Thaw(); err != nil {
+		t.Fatal(err)
+	}
+	expectExit(t, leader, 5, 10*time.Second)
+	c.restart(leader)
+
+	leader = c.leader()
+	disk = disks[slices.Index(c.Nodes(), leader)]
+	c.recorder.Fault("break disk of leader")
+	took = c.outage(probed, c.Others(leader), func() {
+		if err := disk.Break(); err != nil {
+			t.Fatal(err)
+		}
+	})
+	t.Logf("disk of the leader fails: first success after %v", took)
+	if took > replacedWithin {
+		t.Errorf("first success after %v, want less than %v", took, replacedWithin)
+	}
+	expectExit(t, leader, 4, 10*time.Second)
+	if err := disk.Remount(); err != nil {
+		t.Fatal(err)
+	}
+	c.restart(leader)
+	load.judge(10 * time.Second)
+	expectNoErrors(t, c.recorder.Operations())
+}
+
+// The power of all nodes fails at once, under load.
+func TestClusterPowerFails(t *testing.T) {
+	skipUnderRace(t)
+	failures := 2
+	if *long {
+		failures = 20
+	}
+	c, disks := startTrioOnDisks(t, "--test-mode", "--test-snapshot-entries", "500")
+	load := c.drive(patience)
+	for range failures {
+		time.Sleep(2 * time.Second) // of load
+		for _, disk := range disks {
+			if err := disk.Break(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := c.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		c.recorder.Fault("power failure")
+		for _, disk := range disks {
+			if err := disk.Remount(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := c.Start(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	load.judge(15 * time.Second)
+}

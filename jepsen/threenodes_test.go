@@ -1,0 +1,171 @@
+package jepsen_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"holdfast.internal/jepsen/history"
+	"holdfast.internal/jepsen/workload"
+)
+
+// nodeSight is what a node says of its cluster, of the messages in it, and why it is not
+// ready.
+type nodeSight struct {
+	ClusterID string `json:"cluster_id"`
+	Reasons   []string
+	Totals    struct{ Visible int }
+}
+
+func (c *trio) sight(i int) (s nodeSight) {
+	c.t.Helper()
+	response, err := http.Get(c.Nodes()[i].Admin() + "/status")
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	defer func() { _ = response.Body.Close() }()
+	if err := json.NewDecoder(response.Body).Decode(&s); err != nil {
+		c.t.Fatal(err)
+	}
+	return s
+}
+
+// TestThreeNodes: what one node does the others know, and what is acknowledged
+// outlives the leader and the loss of power.
+func TestThreeNodes(t *testing.T) {
+	c := startTrio(t)
+	nodes := c.Nodes()
+	q := createQueue(t, c.client(nodes[0]), "q", "30")
+	for i := range nodes {
+		sender, receiver, deleter := c.client(nodes[i]), c.client(nodes[(i+1)%3]), c.client(nodes[(i+2)%3])
+		send(t, sender, q, fmt.Sprint("first ", i))
+		got := receiver.Receive(t.Context(), q, 1, time.Minute, 5*time.Second)
+		if len(got.Messages) != 1 {
+			t.Fatalf("receive: got %+v, want the message that was sent through n%d", got, i+1)
+		}
+		if o := deleter.Delete(t.Context(), q, got.Messages[0].Handle); o.Outcome != history.OK {
+			t.Errorf("delete: got %+v", o)
+		}
+	}
+
+	old := c.leader()
+	c.kill(old)
+	began := time.Now()
+	send(t, c.client(c.Others(old)[0]), q, "after the leader's death")
+	took := time.Since(began)
+	t.Logf("the first send after the leader's death took %v", took)
+	if took > 2*time.Second && !raceEnabled {
+		t.Errorf("the first send after the leader's death took %v, want less than 2s", took)
+	}
+	c.restart(old)
+	send(t, c.client(old), q, "through the node that was dead")
+
+	if err := c.Kill(); err != nil { // all at once
+		t.Fatal(err)
+	}
+	if err := c.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for i := range nodes {
+		if got := c.sight(i).Totals.Visible; got != 2 {
+			t.Errorf("n%d: got %d messages after the restart of all, want 2", i+1, got)
+		}
+	}
+}
+
+// TestRollingRestart stops one node after the other, each when the one before is
+// ready again. Clients of the others see no error.
+func TestRollingRestart(t *testing.T) {
+	c := startTrio(t)
+	q := createQueue(t, c.client(c.Nodes()[0]), "q", "30")
+	var clients []*workload.Client
+	for _, n := range c.Nodes() {
+		clients = append(clients, c.client(n))
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	var sending sync.WaitGroup
+	var gate sync.Mutex // held while a request is under way, and by who takes a node out
+	out, sent := -1, 0
+	sending.Go(func() {
+		for i := 0; ctx.Err() == nil; i = (i + 1) % 3 {
+			gate.Lock()
+			if i != out && ctx.Err() == nil {
+				if o := clients[i].Send(ctx, q, "during the restarts", history.QueueDefault); o.Outcome != history.OK {
+					t.Errorf("send through n%d: got %v, status %d, %s", i+1, o.Outcome, o.Status, o.Error)
+				}
+				sent++
+			}
+			gate.Unlock()
+			time.Sleep(time.Millisecond) // leaves the gate to the other
+		}
+	})
+	for i, n := range c.Nodes() {
+		gate.Lock()
+		out = i // as a balancer does that hears that the node drains
+		gate.Unlock()
+		if code, err := n.Stop(t.Context()); code != 0 || err != nil {
+			t.Errorf("stop n%d: got exit %d, %v; want 0", i+1, code, err)
+		}
+		if err := n.Restart(t.Context()); err != nil {
+			t.Error(err)
+		}
+		gate.Lock()
+		out = -1
+		gate.Unlock()
+	}
+	gate.Lock() // no request is under way
+	cancel()
+	gate.Unlock()
+	sending.Wait()
+	c.awaitCaughtUp()
+	for i := range c.Nodes() {
+		if got := c.sight(i).Totals.Visible; got != sent {
+			t.Errorf("n%d: got %d messages, want the %d that were sent", i+1, got, sent)
+		}
+	}
+}
+
+// TestWipedNodes: two of three lose their data and are started with the same command
+// lines. They must not serve, nor outvote the third.
+func TestWipedNodes(t *testing.T) {
+	c := startTrio(t)
+	createQueue(t, c.client(c.Nodes()[0]), "q", "30")
+	for _, n := range c.Nodes() {
+		if _, err := n.Stop(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, n := range c.Nodes()[:2] {
+		if err := os.RemoveAll(n.DataDir()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, n := range c.Nodes() {
+		if err := n.Launch(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i, n := range c.Nodes()[:2] {
+		advice := fmt.Sprintf("holdfast member replace n%d", i+1)
+		awaitTrue(t, advice, func() bool { return strings.Contains(fmt.Sprint(c.sight(i).Reasons), advice) })
+		if s := c.sight(i); s.ClusterID != "" || n.Ready(t.Context()) {
+			t.Errorf("a wiped node is of cluster %q, want none and not ready", s.ClusterID)
+		}
+	}
+	for i, n := range c.Nodes() {
+		client := c.unrecorded(n)
+		client.Timeout = time.Second
+		if err := client.Call(t.Context(), "ListQueues", map[string]any{}, nil); err == nil {
+			t.Errorf("n%d lists queues", i+1)
+		}
+	}
+	if c.Nodes()[2].Ready(t.Context()) {
+		t.Error("one of three is ready although the others have lost their votes")
+	}
+}
