@@ -57,8 +57,8 @@ const (
 // simulation is a queue with senders and consumers.
 type simulation struct {
 	*player
-	random bool // quiet tenants send at random
-	groups bool // messages tell their tenants
+	random bool          // quiet tenants send at random
+	groups bool          // messages tell their tenants
 	settle time.Duration // messages before do not count
 	clock  time.Duration
 	events eventHeap

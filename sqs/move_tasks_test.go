@@ -260,7 +260,9 @@ func TestMoveTaskOfAQueueThatIsItsOwnDeadLetterQueue(t *testing.T) {
 func TestMoveTaskLeavesExpired(t *testing.T) {
 	p := fifoPlayer(t)
 	p.t = t
-	attributes := func(name sqs.AttributeName, value string) []sqs.Attribute { return []sqs.Attribute{attribute(t, name, value)} }
+	attributes := func(name sqs.AttributeName, value string) []sqs.Attribute {
+		return []sqs.Attribute{attribute(t, name, value)}
+	}
 	for _, name := range []string{"source.fifo", "back.fifo"} {
 		p.do(sqs.CreateQueue{Queue: key(name), Attributes: attributes(sqs.FifoQueue, "true")})
 	}

@@ -1,4 +1,5 @@
-// Package checker judges a history: it finds what a broker must never do, whatever failed meanwhile.
+// Package checker judges a history: it finds what a broker must never do,
+// whatever failed meanwhile.
 //
 // Every check is sound. An operation took effect at one unknown moment between
 // its call and its return, one without a known answer at any moment from its
