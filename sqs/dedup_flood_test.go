@@ -5,6 +5,8 @@ import (
 	"runtime"
 	"testing"
 	"time"
+
+	"holdfast.internal/sqs"
 )
 
 var dedupIDs = flag.Int("dedup.ids", 300_000, "deduplication ids that TestDedupFlood sends")
