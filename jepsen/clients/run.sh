@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
-# Runs unmodified SQS clients against a broker: the AWS CLI, boto3 (a current one,
-# which speaks AWS JSON, and an old one, which speaks AWS Query), the AWS SDKs for
-# JavaScript v3 and Java v2, with their checksum validation on, and what is built on
-# them: sqs-consumer and sqs-producer, Celery, Spring Cloud AWS.
+# Runs unmodified SQS and SNS clients against a broker: the AWS CLI, boto3 (a current
+# one, which speaks AWS JSON to SQS, and an old one, which speaks AWS Query), the AWS
+# SDKs for JavaScript v3 and Java v2, with their checksum validation on, and what is
+# built on them: sqs-consumer and sqs-producer, Celery, Spring Cloud AWS; and
+# sns-validator against a broker of its own, over https.
 #
 #   run.sh                starts bin/holdfast on a free loopback port, fresh data
-#   run.sh boto3 java     only these of: cli boto3 boto3-query celery javascript consumer java spring
+#   run.sh boto3 java     only these of: cli boto3 boto3-query celery javascript consumer java spring sns-validator
 #   HOLDFAST_ENDPOINT=http://127.0.0.1:4566 run.sh    against a running broker
 #
 # The clients are installed into .clients at the versions that are locked here,
@@ -61,16 +62,19 @@ run_java() { # folder class
 cli() {
 	install venv "$here/python/requirements.txt" venv venv requirements.txt
 	"$here/cli/check.sh" "$cache/venv/bin/aws" "$endpoint"
+	"$here/cli/check_sns.sh" "$cache/venv/bin/aws" "$endpoint"
 }
 
 boto3() {
 	install venv "$here/python/requirements.txt" venv venv requirements.txt
 	"$cache/venv/bin/python" "$here/python/check.py" boto3 "$endpoint"
+	"$cache/venv/bin/python" "$here/python/check_sns.py" boto3 "$endpoint"
 }
 
 boto3-query() {
 	install venv-query "$here/python/requirements-query.txt" venv venv-query requirements-query.txt
 	"$cache/venv-query/bin/python" "$here/python/check.py" boto3-query "$endpoint"
+	"$cache/venv-query/bin/python" "$here/python/check_sns.py" boto3-query "$endpoint"
 }
 
 celery() {
@@ -84,19 +88,39 @@ run_node() { # program
 	AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED=true node "$cache/javascript/$1" "$endpoint"
 }
 
-javascript() { run_node check.mjs; }
+javascript() {
+	run_node check.mjs
+	run_node check_sns.mjs
+}
 
 consumer() { run_node consumer.mjs; }
 
-java() { run_java java holdfast.SqsCheck; }
+java() {
+	run_java java holdfast.SqsCheck
+	run_java java holdfast.SnsCheck
+}
 
 spring() { run_java spring holdfast.SpringCheck; }
 
-# serve starts the broker and sets endpoint to where it listens.
+# sns-validator fetches certificates over https only, and from the host that it is
+# told: a broker with a certificate of its own, whose URLs say where it listens.
+sns-validator() (
+	tls=$(mktemp -d)
+	openssl req -x509 -newkey rsa:2048 -nodes -keyout "$tls/key.pem" -out "$tls/cert.pem" -days 2 \
+		-subj /CN=localhost -addext subjectAltName=DNS:localhost 2>/dev/null
+	serve --tls-cert "$tls/cert.pem" --tls-key "$tls/key.pem"
+	endpoint=https://localhost:${endpoint##*:}
+	"$root/bin/holdfast" settings set public-url "$endpoint" --admin "$admin" >/dev/null
+	NODE_EXTRA_CA_CERTS=$tls/cert.pem run_node check_sns.mjs
+	rm -rf "$tls"
+)
+
+# serve starts a broker, with more flags if given, and sets endpoint and admin to
+# where it listens.
 serve() {
 	data=$(mktemp -d)
 	mkfifo "$data/announced"
-	"$root/bin/holdfast" serve --json --data "$data/node" --listen 127.0.0.1:0 --admin 127.0.0.1:0 \
+	"$root/bin/holdfast" serve --json --data "$data/node" --listen 127.0.0.1:0 --admin 127.0.0.1:0 "$@" \
 		>"$data/announced" 2>"$data/log" &
 	broker=$!
 	trap stop EXIT
@@ -104,14 +128,17 @@ serve() {
 	exec 3<"$data/announced"
 	read -r -u 3 announcement || true
 	cat <&3 >/dev/null &
-	endpoint=$(python3 -c 'import json, sys; print(json.loads(sys.argv[1])["api"])' "$announcement")
+	endpoint=$(announced api)
+	admin=$(announced admin)
 	for _ in {1..200}; do
-		python3 -c 'import sys, urllib.request; urllib.request.urlopen(sys.argv[1])' "$endpoint/health/ready" 2>/dev/null && return
+		"$root/bin/holdfast" status --admin "$admin" >/dev/null 2>&1 && return
 		sleep 0.1
 	done
 	echo "the broker did not become ready" >&2
 	return 1
 }
+
+announced() { python3 -c 'import json, sys; print(json.loads(sys.argv[1])[sys.argv[2]])' "$announcement" "$1"; }
 
 stop() {
 	local status=$?
@@ -126,7 +153,7 @@ endpoint=${HOLDFAST_ENDPOINT:-}
 [[ -n $endpoint ]] || serve
 
 clients=("$@")
-[[ ${#clients[@]} -gt 0 ]] || clients=(cli boto3 boto3-query celery javascript consumer java spring)
+[[ ${#clients[@]} -gt 0 ]] || clients=(cli boto3 boto3-query celery javascript consumer java spring sns-validator)
 passed=0 failed=0
 for client in "${clients[@]}"; do
 	set +e # as a condition the client would run without -e
