@@ -3,7 +3,6 @@ package raftfsm
 import (
 	"runtime"
 	"runtime/debug"
-	"syscall"
 	"testing"
 	"time"
 
@@ -11,17 +10,6 @@ import (
 
 	"holdfast.internal/sns"
 )
-
-// threadTime is how long the calling thread has been running.
-func threadTime(t *testing.T) time.Duration {
-	t.Helper()
-	const thread = 1 // RUSAGE_THREAD
-	var usage syscall.Rusage
-	if err := syscall.Getrusage(thread, &usage); err != nil {
-		t.Fatal(err)
-	}
-	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
-}
 
 // TestFanOutPauses holds that no entry of a publish to very many subscriptions
 // takes long, by the processor's time of its goroutine.
