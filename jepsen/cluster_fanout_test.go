@@ -13,7 +13,7 @@ func TestClusterKillDuringPublish(t *testing.T) {
 	queues, kills := 1200, 3
 	switch {
 	case *long:
-		queues, kills = 5000, 20
+		queues, kills = 2000, 20
 	case raceEnabled || testing.Short():
 		queues, kills = 40, 2
 	}
