@@ -16,6 +16,13 @@ type modelTask struct {
 	sqs.MoveTask
 	source string
 	limit  uint64
+	turnAt sqs.Time // of the latest turn that the model is sure of; 0: none yet
+}
+
+// hasTurn reports whether a pulse that moved so many messages has given the task a
+// turn for certain: one with a rate has the next a second after the last at most.
+func (t *modelTask) hasTurn(now sqs.Time, moves uint64) bool {
+	return t.MaxPerSecond == 0 || moves > 0 || t.turnAt == 0 || now-t.turnAt >= 1000
 }
 
 // taskCommand carries out a command about move tasks.
@@ -138,7 +145,7 @@ func (g *generator) followTask(events []sqs.Event) string {
 // checks that they may be.
 func (m *model) follow(at sqs.Moment, now sqs.MoveTask, events []sqs.Event) string {
 	t, q := m.task, m.queue(m.task.source)
-	before := t.Status
+	before, moved := t.Status, t.Moved
 	for _, x := range q.messages {
 		x.leased = x.leased && (x.visibleAt > at.Now || now.Moved == t.Moved && now.Status == before)
 	}
@@ -159,11 +166,15 @@ func (m *model) follow(at sqs.Moment, now sqs.MoveTask, events []sqs.Event) stri
 	}
 	q.calmDrained()
 	x := q.front(at.Now)
+	turn := t.hasTurn(at.Now, t.Moved-moved)
+	if turn {
+		t.turnAt = at.Now
+	}
 	t.Status, t.FailureReason = now.Status, now.FailureReason
 	ok := t.Moved == now.Moved
 	switch now.Status {
 	case sqs.TaskRunning:
-		ok = ok && before == sqs.TaskRunning && x != nil && !t.reached()
+		ok = ok && before == sqs.TaskRunning && !t.reached() && (x != nil || !turn)
 	case sqs.TaskCompleted:
 		ok = ok && before == sqs.TaskRunning && (x == nil || t.reached())
 	case sqs.TaskCancelled:
