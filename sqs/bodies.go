@@ -64,7 +64,7 @@ func appendBodies(all []series, l *list) []series {
 	for {
 		before := c
 		r, ok := c.next()
-		if runs > 0 && (!ok || r.body < last) {
+		if !ok || r.body < last {
 			all = append(all, bodySeries(from, runs))
 			from, runs = before, 0
 		}

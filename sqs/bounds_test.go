@@ -84,6 +84,44 @@ func TestExpiredIsNeverReceived(t *testing.T) {
 	}
 }
 
+// TestExpiresToTheMillisecond: a receive that cannot drop all that expires in this
+// millisecond takes none of the rest, wherever it lies.
+func TestExpiresToTheMillisecond(t *testing.T) {
+	for name, fill := range map[string]func(p *player){
+		"never received": func(p *player) { // in lists of their own
+			p.at.Now++
+			for i := range 1500 {
+				c := sqs.Copy{Receiver: [16]byte{byte(i), byte(i >> 8)}, Shape: 1}
+				if err := p.state.SendCopy(p.at, sqs.CopyEntry{Queue: key("q"), Copy: c, Body: 1}); err != nil {
+					p.t.Fatal(err)
+				}
+			}
+		},
+		"came back": func(p *player) {
+			p.flood(1500, 1500)
+			p.receive(1500, time.Second)
+			p.at.Now = p.at.Now.Add(time.Minute)
+			p.receive(20, 0) // ends a thousand leases each
+		},
+		"received three times": func(p *player) {
+			p.flood(1500, 1500)
+			p.receive(3*1500, 0)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newPlayer(t)
+			fill(p)
+			p.at.Now = scriptStart.Add(4*24*time.Hour) + 1
+			if got := p.receive(10, 0); len(got) != 0 {
+				t.Errorf("received %v", got)
+			}
+			if got := p.state.Messages(); got != 500 {
+				t.Errorf("got %d messages left, want 500", got)
+			}
+		})
+	}
+}
+
 // TestRunsExpireAtOnce drops any number of never-received messages of one list in
 // one step.
 func TestRunsExpireAtOnce(t *testing.T) {

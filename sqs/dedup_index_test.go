@@ -61,6 +61,39 @@ func TestDedupIndex(t *testing.T) {
 	}
 }
 
+// TestDedupBucketsOfTwoDepths lets one half of the directory be a single bucket and
+// the other be two. When the single one is nearly empty there is none to join it
+// with, on whichever side it is.
+func TestDedupBucketsOfTwoDepths(t *testing.T) {
+	for _, wide := range []uint64{0, 1} {
+		var x dedupIndex
+		var keys []dedupKey // by reference
+		of := func(ref uint32) *dedupKey { return &keys[ref] }
+		want := map[dedupKey]uint32{}
+		r := rand.New(rand.NewPCG(wide, 0))
+		add := func(half uint64, n int) {
+			for range n {
+				var k dedupKey
+				binary.BigEndian.PutUint64(k[:], half<<63|r.Uint64()>>1)
+				binary.BigEndian.PutUint64(k[8:], r.Uint64())
+				want[k] = uint32(len(keys))
+				keys = append(keys, k)
+				x.set(k, want[k], of)
+			}
+		}
+		add(wide, 500)
+		add(1-wide, 1000)
+		if x.depth != 2 {
+			t.Fatalf("got a directory of depth %d, want 2", x.depth)
+		}
+		for ref := range uint32(450) {
+			x.remove(keys[ref], ref, of)
+			delete(want, keys[ref])
+		}
+		checkIndex(t, &x, want, keys)
+	}
+}
+
 func checkIndex(t *testing.T, x *dedupIndex, want map[dedupKey]uint32, keys []dedupKey) {
 	t.Helper()
 	of := func(ref uint32) *dedupKey { return &keys[ref] }

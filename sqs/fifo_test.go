@@ -175,6 +175,27 @@ func TestFIFOExpiryIsBounded(t *testing.T) {
 	}
 }
 
+// TestFIFOCountsAtTheMillisecond: a message whose lease ends in the millisecond in
+// which it expires is neither in flight nor visible, though nothing has dropped it.
+func TestFIFOCountsAtTheMillisecond(t *testing.T) {
+	s, at := New(), Moment{Now: 1000, NextBody: 1}
+	expiry := at.Now.Add(time.Minute)
+	do := func(c Command) {
+		if _, _, err := s.Apply(at, c); err != nil {
+			t.Fatal(err)
+		}
+	}
+	do(CreateQueue{Queue: fifoKey, Attributes: []Attribute{{Name: FifoQueue, Value: "true"}, {Name: MessageRetentionPeriod, Value: "60"}}})
+	do(SendMessageBatch{Queue: fifoKey, Entries: []SendEntry{{GroupID: "g", DeduplicationID: "d"}}})
+	at.Now = expiry - Time(0).WindowEnd(30*time.Second)
+	do(ReceiveMessage{Queue: fifoKey, MaxMessages: 1, VisibilityTimeout: 30 * time.Second})
+	for now, want := range map[Time]Totals{expiry - 1: {Queues: 1, InFlight: 1}, expiry: {Queues: 1}} {
+		if got := s.Totals(now); got != want {
+			t.Errorf("%d ms before it expires: got %+v, want %+v", expiry-now, got, want)
+		}
+	}
+}
+
 // TestDeadLetterMovesAreBounded moves a hundred messages in one receive, and the
 // rest in the next one.
 func TestDeadLetterMovesAreBounded(t *testing.T) {

@@ -8,9 +8,7 @@ import (
 	"holdfast.internal/sqs"
 )
 
-// deadLetterQueue makes queue "dlq", to which every queue named moves its dead
-// letters, with messages that were sent to it directly.
-// The zero id stands for "no task" in the records of messages.
+// TestMoveTaskNeedsAnID: the zero id stands for "no task" in the records of messages.
 func TestMoveTaskNeedsAnID(t *testing.T) {
 	p := newPlayer(t)
 	for _, c := range []sqs.Command{sqs.StartMessageMoveTask{Source: key("q")}, sqs.RedriveMessage{Source: key("q"), Sequence: 1}} {
@@ -20,6 +18,8 @@ func TestMoveTaskNeedsAnID(t *testing.T) {
 	}
 }
 
+// deadLetterQueue makes queue "dlq", to which every queue named moves its dead
+// letters, with messages that were sent to it directly.
 func (p *player) deadLetterQueue(messages int, sources ...string) {
 	p.do(sqs.CreateQueue{Queue: key("dlq")})
 	for _, name := range sources {

@@ -257,11 +257,11 @@ func (s *State) setQueueAttributes(at Moment, c SetQueueAttributes) (Result, []E
 	}
 	// What has expired must not come back when the retention grows.
 	full, left := q.full(at), steps(maxSteps)
-	freed := q.dropExpired(at.Now, &left)
+	q.dropExpired(at.Now, &left)
 	s.unlink(q)
 	q.settings, q.modifiedAt = settings, at.Now
 	s.link(q)
-	freed = q.dropExpired(at.Now, &left) || freed
+	freed := q.dropExpired(at.Now, &left)
 	s.reschedule(q)
 	return Done{}, q.roomEvent(freed || full && !q.full(at)), nil
 }

@@ -84,6 +84,16 @@ func TestCanonicalValue(t *testing.T) {
 	}
 }
 
+// TestCanonicalValueUnknown: neither what cannot be set nor a document has a
+// canonical value.
+func TestCanonicalValueUnknown(t *testing.T) {
+	for _, name := range []sqs.AttributeName{"Foobar", "QueueArn", sqs.Policy} {
+		if got, err := sqs.CanonicalValue(name, "1"); got != "" || err == nil || err.Message != "Unknown Attribute "+string(name)+"." {
+			t.Errorf("%s: got %q, %v", name, got, err)
+		}
+	}
+}
+
 func TestValidateTogether(t *testing.T) {
 	set := func(pairs ...string) (attributes []sqs.Attribute) {
 		for i := 0; i < len(pairs); i += 2 {

@@ -123,3 +123,31 @@ func TestRunsMerge(t *testing.T) {
 		}
 	}
 }
+
+// TestListResumes: a list goes on with as many messages passed as it had, at the
+// end of a run only, also where a chunk ends.
+func TestListResumes(t *testing.T) {
+	const runs = 2*chunkSize + 3
+	for _, window := range []Time{0, 10} {
+		for ready := range uint64(2*runs + 2) {
+			l := list{window: window}
+			for i := range uint64(runs) {
+				l.push(run{sequence: 1 + 3*i, body: 3 * i, sentAt: Time(i), count: 2})
+			}
+			want := ready <= 2*runs && ready%2 == 0 && (window > 0 || ready == 2*runs)
+			if got := l.resume(ready); got != want {
+				t.Fatalf("window %d, %d of %d passed: got %t, want %t", window, ready, 2*runs, got, want)
+			}
+			next := rank{}
+			if ready < 2*runs {
+				next = rank{at: Time(ready / 2), sequence: 1 + 3*ready/2}
+			}
+			if want && (l.passed != ready || l.next != next) {
+				t.Fatalf("%d passed: got %d, next %+v, want %+v", ready, l.passed, l.next, next)
+			}
+		}
+	}
+	if l := (list{}); l.resume(0) {
+		t.Error("a list without messages goes on")
+	}
+}

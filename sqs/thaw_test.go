@@ -66,6 +66,13 @@ func TestThawRefuses(t *testing.T) {
 		{"turns out of order", func(s *State, q *queue, _ *messages) {
 			q.tasks = &moveTasks{{status: TaskRunning, maxPerSecond: 10, pace: pace{rate: 10, at: s.now, recent: []turn{{s.now, 1}, {s.now - 1, 1}}}}}
 		}},
+		{"two groups of one name", func(_ *State, _ *queue, m *messages) {
+			m.groups.entries = append(m.groups.entries, m.groups.entries[0])
+		}},
+		{"two origins of one name", func(_ *State, _ *queue, m *messages) {
+			m.origins.use(origin{source: QueueKey{Name: "x"}})
+			m.origins.entries = append(m.origins.entries, m.origins.entries[0])
+		}},
 		{"a passage of no task", func(_ *State, _ *queue, m *messages) {
 			m.records.edit(1).origin = m.origins.use(origin{passage: 1})
 		}},
