@@ -82,7 +82,7 @@ func TestDedupBucketsOfTwoDepths(t *testing.T) {
 			}
 		}
 		add(wide, 500)
-		add(1-wide, 1000)
+		add(1-wide, 800)
 		if x.depth != 2 {
 			t.Fatalf("got a directory of depth %d, want 2", x.depth)
 		}

@@ -272,3 +272,22 @@ func TestEncodeInParts(t *testing.T) {
 		})
 	}
 }
+
+// TestBodiesOfCopies: the numbers of a list of copies fall when an old content is
+// delivered once more, and may come again.
+func TestBodiesOfCopies(t *testing.T) {
+	p := newPlayer(t)
+	for _, body := range []uint64{9, 4, 5, 2, 20, 20, 3} {
+		c := sqs.CopyEntry{Queue: key("q"), Copy: sqs.Copy{Receiver: [16]byte{1}, Shape: 1}, Body: body}
+		if err := p.state.SendCopy(p.at, c); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var got [][2]uint64
+	for first, count := range p.state.Freeze().Bodies() {
+		got = append(got, [2]uint64{first, count})
+	}
+	if want := [][2]uint64{{2, 4}, {9, 1}, {20, 1}}; !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}

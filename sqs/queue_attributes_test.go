@@ -1,6 +1,7 @@
 package sqs_test
 
 import (
+	"strings"
 	"testing"
 
 	"holdfast.internal/sqs"
@@ -73,6 +74,9 @@ func TestCanonicalValue(t *testing.T) {
 		{"FifoThroughputLimit", "perQueue", "perQueue"},
 		{"FifoThroughputLimit", "", ""},
 		{"KmsMasterKeyId", "testKeyId", "testKeyId"},
+		{"KmsMasterKeyId", strings.Repeat("k", 2048), strings.Repeat("k", 2048)},
+		{"KmsMasterKeyId", strings.Repeat("k", 2049), ""},
+		{"KmsMasterKeyId", "\x00", ""},
 	} {
 		got, err := sqs.CanonicalValue(tt.name, tt.value)
 		if got != tt.want || (err == nil) != (tt.want != "") {
