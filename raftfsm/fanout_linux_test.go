@@ -44,7 +44,9 @@ func TestFanOutPauses(t *testing.T) {
 	if n := m.state.topics.Census()[0].Delivered; n != 100_000 {
 		t.Errorf("got %d copies, want 100000", n)
 	}
-	if longest > 10*time.Millisecond && !raceEnabled { // 5 ms where nobody else has the caches
+	// It is 2 to 3 ms where nobody else has the caches, and 8 ms on a machine with ten
+	// times too much to do.
+	if longest > 25*time.Millisecond && !raceEnabled {
 		t.Errorf("an entry took %v", longest)
 	}
 }
