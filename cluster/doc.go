@@ -18,6 +18,7 @@
 //
 // and, as a member of a cluster, to
 //
+//	gateway      carries commands and receives to the leader, until they are answered
 //	formation    turns blank nodes into a cluster, once
 //	port         the peer port (package peer), for raft and for requests
 //	pings        ask the other members how they are
@@ -28,8 +29,10 @@
 //
 // Invariants:
 //
-//   - An outcome is returned only after its entry was applied here, and an entry
-//     is applied only after it was fsynced.
+//   - An outcome is returned only after its entry was fsynced by a majority and
+//     applied by the leader; here it may be applied a moment later.
+//   - A command of a member's client is executed at most once, however often the
+//     gateway has to send it.
 //   - ErrNoLeader and ErrOverloaded mean that nothing was and nothing will be
 //     done. ErrOutcomeUnknown means that the command may yet be applied.
 //   - For a queue with k available messages at most k receives are proposed at

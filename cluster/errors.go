@@ -14,9 +14,10 @@ import (
 // again.
 var ErrNoLeader = errors.New("no leader")
 
-// ErrOutcomeUnknown says that the command was handed to raft, but that no answer
-// came before the deadline or the end of the leadership. It may have been done,
-// may yet be done, or may never be.
+// ErrOutcomeUnknown says that the command was handed to raft, here or at another
+// member, but that no answer came before the deadline or, for a node that is alone,
+// the end of the leadership. It may have been done, may yet be done, or may never
+// be.
 var ErrOutcomeUnknown = errors.New("outcome unknown")
 
 // ErrOverloaded says that a command that makes the state grow was held back

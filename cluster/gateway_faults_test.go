@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -242,10 +243,10 @@ func TestPollThatHadItsTurn(t *testing.T) {
 		leader := c.leader()
 		one, other := c.others(leader)
 		got := make(chan Delivery, 1)
-		hasTurn := false
+		var hasTurn atomic.Bool
 		go func() {
 			d, err := c.list[one].Receive(t.Context(), receiveOne(30*time.Second), 20*time.Second, func() bool {
-				if hasTurn {
+				if hasTurn.Load() {
 					c.cut(leader, one)
 				}
 				return true
@@ -256,7 +257,7 @@ func TestPollThatHadItsTurn(t *testing.T) {
 			got <- d
 		}()
 		time.Sleep(1500 * time.Millisecond)
-		hasTurn = true
+		hasTurn.Store(true)
 		send(t, c.list[other], "m", 0)
 		time.Sleep(250 * time.Millisecond)
 		c.kill(leader)
@@ -274,10 +275,10 @@ func TestClientThatLeavesFollowerConsumesNothing(t *testing.T) {
 			follower := c.list[c.follower()]
 			left := make(chan Delivery, 1)
 			began := time.Now()
-			gone := false
+			var gone atomic.Bool
 			go func() {
 				d, err := follower.Receive(t.Context(), receiveOne(30*time.Second), 20*time.Second, func() bool {
-					return !gone && time.Since(began) < after
+					return !gone.Load() && time.Since(began) < after
 				})
 				if err != nil {
 					t.Error(err)
@@ -288,7 +289,7 @@ func TestClientThatLeavesFollowerConsumesNothing(t *testing.T) {
 			if noticed := len(left) == 1; noticed != (after < time.Hour) {
 				t.Errorf("after %v: the client's leaving was noticed: %v", after, noticed)
 			}
-			gone = true // a moment before its turn
+			gone.Store(true) // a moment before its turn
 			send(t, follower, "for somebody else", 0)
 			d := receive(t, follower, 2*time.Second)
 			if len(d.Messages) != 1 || d.Messages[0].ReceiveCount != 1 {
@@ -326,9 +327,11 @@ func TestDrainAnswersOwnClients(t *testing.T) {
 	inCluster(t, func(t *testing.T, c *nodes) {
 		leader := c.leader()
 		one, other := c.others(leader)
-		answered := map[int]chan Delivery{}
+		var answered [3]chan Delivery
 		for i := range c.list {
 			answered[i] = make(chan Delivery, 1)
+		}
+		for i := range c.list {
 			go func() { answered[i] <- receive(t, c.list[i], 20*time.Second) }()
 		}
 		time.Sleep(3 * time.Second)
@@ -350,10 +353,14 @@ func TestDrainAnswersOwnClients(t *testing.T) {
 	})
 }
 
-// TestSessionIsRenewed after a quarter of an hour without an operation.
+// TestSessionIsRenewed when it has ended: here because so many others were opened.
 func TestSessionIsRenewed(t *testing.T) {
 	inCluster(t, func(t *testing.T, c *nodes) {
-		time.Sleep(16 * time.Minute)
+		for id := range uint64(1024) {
+			if _, err := c.list[c.leader()].group.propose(t.Context(), raftfsm.OpenSession{Session: id + 1}, nil); err != nil {
+				t.Fatal(err)
+			}
+		}
 		var all sync.WaitGroup
 		for i, n := range c.list {
 			for j := range 10 {
@@ -366,8 +373,8 @@ func TestSessionIsRenewed(t *testing.T) {
 			t.Errorf("got %d messages, want 30", stored)
 		}
 		c.awaitApplied()
-		if sessions := c.list[0].Status().Groups[0].Sessions; sessions != 3 {
-			t.Errorf("got %d sessions, want 3", sessions)
+		if sessions := c.list[0].Status().Groups[0].Sessions; sessions != 1024 {
+			t.Errorf("got %d sessions, want 1024", sessions)
 		}
 	})
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -166,5 +167,122 @@ func TestSendsWhileLeadersDie(t *testing.T) {
 		if got := c.stored(); got != int(sent.Load()) {
 			t.Errorf("got %d messages, want %d", got, sent.Load())
 		}
+	})
+}
+
+// TestHandlesOutliveLeaders: messages are received on one node and extended on
+// another, the leader dies, and they are deleted on the third.
+func TestHandlesOutliveLeaders(t *testing.T) {
+	const deaths, messages = 20, 50
+	fifo := sqs.QueueKey{Account: queue.Account, Name: "q.fifo"}
+	inCluster(t, func(t *testing.T, c *nodes) {
+		do(t, c.list[0], sqs.CreateQueue{Queue: fifo, Attributes: []sqs.Attribute{{Name: sqs.FifoQueue, Value: "true"}}})
+		for death := range deaths {
+			dies := c.awaitLeader()
+			one, other := c.others(dies)
+			first, second := c.list[dies], c.list[one]
+			if death%2 == 0 {
+				first, second = second, first
+			}
+			key := queue
+			if death%4 < 2 {
+				key = fifo
+			}
+			sendMany(t, c.list[other], key, fmt.Sprint("death ", death), messages)
+			receipts := receiveMany(t, first, key, messages)
+			var extended []sqs.VisibilityEntry
+			for _, r := range receipts {
+				extended = append(extended, sqs.VisibilityEntry{Receipt: r, Timeout: 10 * time.Minute})
+			}
+			for batch := range slices.Chunk(extended, 10) {
+				succeeds(t, do(t, second, sqs.ChangeMessageVisibilityBatch{Queue: key, Entries: batch}))
+			}
+			c.kill(dies)
+			time.Sleep(time.Minute) // the first leases would have ended
+			for batch := range slices.Chunk(receipts, 10) {
+				succeeds(t, do(t, c.list[other], sqs.DeleteMessageBatch{Queue: key, Receipts: batch}))
+			}
+			c.start(dies)
+			c.awaitReady()
+			attributes := do(t, c.list[dies], sqs.GetQueueAttributes{Queue: key}).Result.(sqs.GetQueueAttributesResult)
+			if attributes.Visible+attributes.InFlight != 0 {
+				t.Fatalf("death %d: %d visible and %d in flight are left", death, attributes.Visible, attributes.InFlight)
+			}
+		}
+	})
+}
+
+func sendMany(t *testing.T, n *Node, key sqs.QueueKey, name string, messages int) {
+	t.Helper()
+	for i := range messages {
+		c, content := sendMessage(fmt.Sprint(name, " ", i), 0)
+		c.Queue = key
+		if sqs.IsFIFO(key.Name) {
+			c.Entries[0].GroupID = fmt.Sprint("group ", i%10)
+			c.Entries[0].DeduplicationID = fmt.Sprint(name, i)
+		}
+		do(t, n, c, content)
+	}
+}
+
+// receiveMany receives until it has so many, with their handles parsed by the node.
+func receiveMany(t *testing.T, n *Node, key sqs.QueueKey, messages int) (receipts []sqs.Receipt) {
+	t.Helper()
+	for len(receipts) < messages {
+		c := sqs.ReceiveMessage{Queue: key, MaxMessages: 10, VisibilityTimeout: 30 * time.Second}
+		d, err := n.Receive(t.Context(), c, time.Second, nil)
+		if err != nil || len(d.Messages) == 0 {
+			t.Fatalf("got %d of %d messages, then %v", len(receipts), messages, err)
+		}
+		for _, m := range d.Messages {
+			r, ok := n.ParseHandle(m.Handle)
+			if !ok {
+				t.Fatalf("handle %q was not understood", m.Handle)
+			}
+			receipts = append(receipts, r)
+		}
+	}
+	return receipts
+}
+
+// succeeds checks that no entry of a batch was refused.
+func succeeds(t *testing.T, o raftfsm.Outcome) {
+	t.Helper()
+	for _, err := range o.Result.(sqs.BatchResult).Errors {
+		if err != nil {
+			t.Errorf("refused: %v", err)
+		}
+	}
+}
+
+// TestAnswersAreAcknowledged: the state keeps the results of what is in flight, and
+// not more, whatever receives did with the acknowledgements that they carried.
+func TestAnswersAreAcknowledged(t *testing.T) {
+	inCluster(t, func(t *testing.T, c *nodes) {
+		var all sync.WaitGroup
+		for i, n := range c.list {
+			all.Go(func() {
+				for j := range 200 {
+					send(t, n, fmt.Sprint(i, "/", j), 0)
+					c := receiveOne(time.Hour)
+					c.MaxMessages = 10
+					for wait := time.Duration(0); ; wait = 100 * time.Millisecond {
+						if d, err := n.Receive(t.Context(), c, wait, nil); err != nil || len(d.Messages) == 0 {
+							break
+						}
+					}
+				}
+			})
+		}
+		all.Wait()
+		for _, n := range c.list {
+			do(t, n, sqs.GetQueueUrl{Queue: queue})
+		}
+		c.awaitApplied()
+		c.list[0].machine.View(func(v raftfsm.View) {
+			if kept := v.Unacknowledged(); kept > 0 {
+				t.Errorf("%d results are kept for nobody", kept)
+			}
+		})
 	})
 }

@@ -101,6 +101,23 @@ func TestLeaderWithLostEntriesTakesSnapshot(t *testing.T) {
 	})
 }
 
+// A raft that is opened anew in a running process begins with a snapshot, and does
+// not apply to the state what that has already.
+func TestReopenedRaftGoesOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := startNodes(t, 3)
+		createQueue(t, c.list[c.awaitLeader()])
+		send(t, c.list[c.leader()], "before", 0)
+		c.awaitApplied()
+		if err := c.list[c.follower()].group.reopen(func() error { return nil }); err != nil {
+			t.Fatal(err)
+		}
+		send(t, c.list[c.awaitLeader()], "after", 0)
+		c.awaitReady()
+		c.sameState()
+	})
+}
+
 // load is senders and receivers on the leader.
 type load struct {
 	c       *nodes

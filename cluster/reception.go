@@ -46,7 +46,7 @@ func (g *gateway) receive(ctx context.Context, c sqs.ReceiveMessage, wait time.D
 		r.limit = g.line.look(c.Queue, 1).wait
 	}
 	outcome, err := r.run(ctx)
-	r.retire(err == nil)
+	r.retire(outcome.Index != 0) // else it need not have been in the log
 	return outcome, err
 }
 
@@ -142,7 +142,7 @@ func (r *reception) enlist() bool {
 func (r *reception) isParked(number uint64) {
 	r.proven = true
 	if number != 0 && number == r.origin.Number {
-		r.retire(true)
+		r.retire(false)
 	}
 }
 

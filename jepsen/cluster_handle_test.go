@@ -13,10 +13,13 @@ import (
 	"holdfast.internal/jepsen/workload"
 )
 
-// createFIFO creates a FIFO queue with the given visibility timeout in seconds.
-func createFIFO(t *testing.T, c *workload.Client, name, visibility string) workload.Queue {
+// createFIFO creates a FIFO queue with the given visibility timeout in seconds and
+// deduplication scope (queue or messageGroup).
+func createFIFO(t *testing.T, c *workload.Client, name, visibility, scope string) workload.Queue {
 	t.Helper()
-	q, err := c.CreateQueue(t.Context(), name, map[string]string{"FifoQueue": "true", "VisibilityTimeout": visibility})
+	q, err := c.CreateQueue(t.Context(), name, map[string]string{
+		"FifoQueue": "true", "VisibilityTimeout": visibility, "DeduplicationScope": scope,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,7 +35,7 @@ func TestClusterHandlesSurviveLeaders(t *testing.T) {
 	}
 	c := startTrio(t)
 	setup := c.client(c.leader())
-	queues := []workload.Queue{createQueue(t, setup, "standard", "300"), createFIFO(t, setup, "ordered.fifo", "300")}
+	queues := []workload.Queue{createQueue(t, setup, "standard", "300"), createFIFO(t, setup, "ordered.fifo", "300", "queue")}
 	for death := range deaths {
 		leader := c.leader()
 		others := c.Others(leader)

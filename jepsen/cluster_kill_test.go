@@ -86,7 +86,7 @@ var onceOnly = workload.FIFOMessage{Body: "once", Group: "group", DedupID: "id"}
 func (c *trio) newWindows() *windows {
 	c.t.Helper()
 	client := c.unrecorded(c.leader())
-	w := &windows{c: c, ordered: createFIFO(c.t, client, "ordered.fifo", "30"), delayed: createQueue(c.t, client, "delayed", "30")}
+	w := &windows{c: c, ordered: createFIFO(c.t, client, "ordered.fifo", "30", "queue"), delayed: createQueue(c.t, client, "delayed", "30")}
 	length := 20 * time.Second
 	if *long {
 		length = 4 * time.Minute

@@ -5,6 +5,8 @@
 // in the broker cannot hide in the judge.
 //
 //	fault        processes that are killed, damaged files, disks that fail
+//	balance      a load balancer that follows the readiness of nodes
+//	trial        three nodes behind it, to try out (make cluster)
 //	workload     clients that record what they asked and were told
 //	history      the record
 //	checker      what a history proves about the broker

@@ -11,10 +11,9 @@ import (
 	"net/url"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
-
-	"holdfast.internal/jepsen/fault"
 )
 
 const fanOutQueues = 5
@@ -38,23 +37,9 @@ func TestKillDuringPublish(t *testing.T) {
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 2))
 	node := startNode(t, "--test-mode", "--test-snapshot-entries", "300")
-	topic := makeFanOut(t, node)
-
-	var answered sync.Map
-	ctx, cancel := context.WithCancel(t.Context())
-	var publishers sync.WaitGroup
-	for p := range 4 {
-		publishers.Go(func() {
-			for i := 0; ctx.Err() == nil; i++ {
-				text := fmt.Sprintf("%d-%d", p, i)
-				if _, err := query(node, url.Values{"Action": {"Publish"}, "TopicArn": {topic}, "Message": {text}}); err == nil {
-					answered.Store(text, true)
-				} else {
-					time.Sleep(5 * time.Millisecond) // the node is down
-				}
-			}
-		})
-	}
+	b := caller{node.Endpoint(), http.DefaultClient}
+	topic := makeFanOut(t, b, fanOutQueues)
+	answered, stop := publishAlways(t, b, topic, 0)
 	for range fanOutKills() {
 		time.Sleep(100*time.Millisecond + time.Duration(random.Int64N(int64(900*time.Millisecond))))
 		if err := node.Kill(); err != nil {
@@ -62,56 +47,106 @@ func TestKillDuringPublish(t *testing.T) {
 		}
 		restart(t, node)
 	}
-	cancel()
-	publishers.Wait()
+	stop()
 	if err := node.Kill(); err != nil { // decides what was under way
 		t.Fatal(err)
 	}
 	restart(t, node)
-	checkFanOut(t, node, &answered)
+	checkFanOut(t, b, fanOutQueues, answered)
+}
+
+// publishAlways has four clients publish until stop is called, with a pause between
+// two publishes, and returns the texts that were answered.
+func publishAlways(t *testing.T, b caller, topic string, pause time.Duration) (answered *sync.Map, stop func()) {
+	t.Helper()
+	answered = &sync.Map{}
+	ctx, cancel := context.WithCancel(t.Context())
+	var publishers sync.WaitGroup
+	for p := range 4 {
+		publishers.Go(func() {
+			for i := 0; ctx.Err() == nil; i++ {
+				text := fmt.Sprintf("%d-%d", p, i)
+				if _, err := query(b, url.Values{"Action": {"Publish"}, "TopicArn": {topic}, "Message": {text}}); err == nil {
+					answered.Store(text, true)
+					time.Sleep(pause)
+				} else {
+					time.Sleep(5 * time.Millisecond) // the node is down
+				}
+			}
+		})
+	}
+	return answered, func() {
+		cancel()
+		publishers.Wait()
+	}
 }
 
 // makeFanOut makes a topic with queues, and returns its ARN.
-func makeFanOut(t *testing.T, node *fault.Node) (topic string) {
+func makeFanOut(t *testing.T, b caller, queues int) (topic string) {
 	t.Helper()
-	must := func(values url.Values) {
-		t.Helper()
-		if _, err := query(node, values); err != nil {
-			t.Fatal(err)
-		}
+	if _, err := query(b, url.Values{"Action": {"CreateTopic"}, "Name": {"t"}}); err != nil {
+		t.Fatal(err)
 	}
-	must(url.Values{"Action": {"CreateTopic"}, "Name": {"t"}})
 	const account = "000000000000"
 	topic = "arn:aws:sns:us-east-1:" + account + ":t"
-	for i := range fanOutQueues {
+	inParallel(t, queues, func(i int) error {
 		name := fmt.Sprint("q", i)
-		if _, err := sqsCall(node, "CreateQueue", map[string]any{"QueueName": name}); err != nil {
-			t.Fatal(err)
+		if _, err := sqsCall(b, "CreateQueue", map[string]any{"QueueName": name}); err != nil {
+			return err
 		}
-		must(url.Values{
+		_, err := query(b, url.Values{
 			"Action": {"Subscribe"}, "TopicArn": {topic}, "Protocol": {"sqs"}, "Endpoint": {"arn:aws:sqs:us-east-1:" + account + ":" + name},
 			"Attributes.entry.1.key": {"RawMessageDelivery"}, "Attributes.entry.1.value": {"true"},
 		})
-	}
+		return err
+	})
 	return topic
 }
 
-func checkFanOut(t *testing.T, node *fault.Node, answered *sync.Map) {
+// inParallel calls f for 0 to n-1, some at a time.
+func inParallel(t *testing.T, n int, f func(i int) error) {
 	t.Helper()
+	var workers sync.WaitGroup
+	var next atomic.Int64
+	for range 16 {
+		workers.Go(func() {
+			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
+				if err := f(i); err != nil {
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	workers.Wait()
+	if t.Failed() {
+		t.FailNow()
+	}
+}
+
+// checkFanOut checks that all queues have the same messages, each once, and among
+// them those that were answered.
+func checkFanOut(t *testing.T, b caller, queues int, answered *sync.Map) {
+	t.Helper()
+	var mu sync.Mutex
 	found := map[string]int{}
-	for i := range fanOutQueues {
+	inParallel(t, queues, func(i int) error {
+		texts, err := drainQueue(b, fmt.Sprint("q", i))
+		mu.Lock()
+		defer mu.Unlock()
 		seen := map[string]bool{}
-		for _, text := range drainQueue(t, node, fmt.Sprint("q", i)) {
+		for _, text := range texts {
 			if seen[text] {
 				t.Errorf("q%d has %s twice", i, text)
 			}
 			seen[text] = true
 			found[text]++
 		}
-	}
-	for text, queues := range found {
-		if queues != fanOutQueues {
-			t.Errorf("%s is in %d of %d queues", text, queues, fanOutQueues)
+		return err
+	})
+	for text, n := range found {
+		if n != queues {
+			t.Errorf("%s is in %d of %d queues", text, n, queues)
 		}
 	}
 	n := 0
@@ -129,19 +164,15 @@ func checkFanOut(t *testing.T, node *fault.Node, answered *sync.Map) {
 }
 
 // drainQueue receives all messages of a queue.
-func drainQueue(t *testing.T, node *fault.Node, name string) (texts []string) {
-	t.Helper()
+func drainQueue(b caller, name string) (texts []string, err error) {
 	for {
-		answer, err := sqsCall(node, "ReceiveMessage", map[string]any{"QueueUrl": name, "MaxNumberOfMessages": 10, "VisibilityTimeout": 3600})
+		answer, err := sqsCall(b, "ReceiveMessage", map[string]any{"QueueUrl": name, "MaxNumberOfMessages": 10, "VisibilityTimeout": 3600})
 		if err != nil {
-			t.Fatal(err)
+			return texts, err
 		}
 		var received struct{ Messages []struct{ Body string } }
-		if err := json.Unmarshal(answer, &received); err != nil {
-			t.Fatal(err)
-		}
-		if len(received.Messages) == 0 {
-			return texts
+		if err := json.Unmarshal(answer, &received); err != nil || len(received.Messages) == 0 {
+			return texts, err
 		}
 		for _, m := range received.Messages {
 			texts = append(texts, m.Body)
@@ -149,23 +180,29 @@ func drainQueue(t *testing.T, node *fault.Node, name string) (texts []string) {
 	}
 }
 
+// caller is a broker that is asked for single actions.
+type caller struct {
+	endpoint string
+	client   *http.Client
+}
+
 // query calls an action of SNS.
-func query(node *fault.Node, values url.Values) ([]byte, error) {
+func query(b caller, values url.Values) ([]byte, error) {
 	values.Set("Version", "2010-03-31")
-	return call(node, "application/x-www-form-urlencoded", "", []byte(values.Encode()))
+	return b.call("application/x-www-form-urlencoded", "", []byte(values.Encode()))
 }
 
 // sqsCall calls an action of SQS.
-func sqsCall(node *fault.Node, action string, input map[string]any) ([]byte, error) {
+func sqsCall(b caller, action string, input map[string]any) ([]byte, error) {
 	body, err := json.Marshal(input)
 	if err != nil {
 		return nil, err
 	}
-	return call(node, "application/x-amz-json-1.0", "AmazonSQS."+action, body)
+	return b.call("application/x-amz-json-1.0", "AmazonSQS."+action, body)
 }
 
-func call(node *fault.Node, contentType, target string, body []byte) ([]byte, error) {
-	request, err := http.NewRequest(http.MethodPost, node.Endpoint(), bytes.NewReader(body))
+func (b caller) call(contentType, target string, body []byte) ([]byte, error) {
+	request, err := http.NewRequest(http.MethodPost, b.endpoint, bytes.NewReader(body))
 	if err != nil {
 		return nil, err
 	}
@@ -174,7 +211,7 @@ func call(node *fault.Node, contentType, target string, body []byte) ([]byte, er
 	if target != "" {
 		request.Header.Set("X-Amz-Target", target)
 	}
-	response, err := http.DefaultClient.Do(request)
+	response, err := b.client.Do(request)
 	if err != nil {
 		return nil, err
 	}

@@ -1,18 +1,15 @@
 package jepsen_test
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
 	"os"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"holdfast.internal/jepsen/history"
-	"holdfast.internal/jepsen/workload"
 )
 
 // nodeSight is what a node says of its cluster, of the messages in it, and why it is not
@@ -79,54 +76,22 @@ func TestThreeNodes(t *testing.T) {
 	}
 }
 
-// TestRollingRestart stops one node after the other, each when the one before is
-// ready again. Clients of the others see no error.
+// TestRollingRestart stops one node after the other under load, each when the one
+// before is ready again. Clients see no error, and no connection breaks.
 func TestRollingRestart(t *testing.T) {
 	c := startTrio(t)
-	q := createQueue(t, c.client(c.Nodes()[0]), "q", "30")
-	var clients []*workload.Client
+	load := c.drive(patience)
 	for _, n := range c.Nodes() {
-		clients = append(clients, c.client(n))
+		time.Sleep(300 * time.Millisecond) // of load
+		stop(t, n)
+		c.restart(n)
 	}
-	ctx, cancel := context.WithCancel(t.Context())
-	var sending sync.WaitGroup
-	var gate sync.Mutex // held while a request is under way, and by who takes a node out
-	out, sent := -1, 0
-	sending.Go(func() {
-		for i := 0; ctx.Err() == nil; i = (i + 1) % 3 {
-			gate.Lock()
-			if i != out && ctx.Err() == nil {
-				if o := clients[i].Send(ctx, q, "during the restarts", history.QueueDefault); o.Outcome != history.OK {
-					t.Errorf("send through n%d: got %v, status %d, %s", i+1, o.Outcome, o.Status, o.Error)
-				}
-				sent++
-			}
-			gate.Unlock()
-			time.Sleep(time.Millisecond) // leaves the gate to the other
-		}
-	})
-	for i, n := range c.Nodes() {
-		gate.Lock()
-		out = i // as a balancer does that hears that the node drains
-		gate.Unlock()
-		if code, err := n.Stop(t.Context()); code != 0 || err != nil {
-			t.Errorf("stop n%d: got exit %d, %v; want 0", i+1, code, err)
-		}
-		if err := n.Restart(t.Context()); err != nil {
-			t.Error(err)
-		}
-		gate.Lock()
-		out = -1
-		gate.Unlock()
-	}
-	gate.Lock() // no request is under way
-	cancel()
-	gate.Unlock()
-	sending.Wait()
-	c.awaitCaughtUp()
-	for i := range c.Nodes() {
-		if got := c.sight(i).Totals.Visible; got != sent {
-			t.Errorf("n%d: got %d messages, want the %d that were sent", i+1, got, sent)
+	load.judge(time.Second)
+	operations := c.recorder.Operations()
+	expectNoErrors(t, operations)
+	for _, o := range operations {
+		if o.Outcome == history.Info {
+			t.Errorf("a client does not know what became of %+v", o)
 		}
 	}
 }

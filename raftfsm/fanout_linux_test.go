@@ -3,7 +3,6 @@ package raftfsm
 import (
 	"runtime"
 	"runtime/debug"
-	"syscall"
 	"testing"
 	"time"
 
@@ -11,17 +10,6 @@ import (
 
 	"holdfast.internal/sns"
 )
-
-// threadTime is how long the calling thread has been running.
-func threadTime(t *testing.T) time.Duration {
-	t.Helper()
-	const thread = 1 // RUSAGE_THREAD
-	var usage syscall.Rusage
-	if err := syscall.Getrusage(thread, &usage); err != nil {
-		t.Fatal(err)
-	}
-	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
-}
 
 // TestFanOutPauses holds that no entry of a publish to very many subscriptions
 // takes long, by the processor's time of its goroutine.
@@ -56,7 +44,9 @@ func TestFanOutPauses(t *testing.T) {
 	if n := m.state.topics.Census()[0].Delivered; n != 100_000 {
 		t.Errorf("got %d copies, want 100000", n)
 	}
-	if longest > 10*time.Millisecond && !raceEnabled { // 5 ms where nobody else has the caches
+	// It is 2 to 3 ms where nobody else has the caches, and 8 ms on a machine with ten
+	// times too much to do.
+	if longest > 25*time.Millisecond && !raceEnabled {
 		t.Errorf("an entry took %v", longest)
 	}
 }

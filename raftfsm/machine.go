@@ -118,6 +118,14 @@ func (v View) Body(number uint64, c sqs.Copy) (Fetch, bool) { return v.machine.r
 // Sessions is the number of sessions that have not ended.
 func (v View) Sessions() int { return len(v.state.sessions.list) }
 
+// Unacknowledged is the number of results that sessions keep.
+func (v View) Unacknowledged() (n int) {
+	for _, s := range v.state.sessions.list {
+		n += len(s.kept)
+	}
+	return n
+}
+
 // Applied is the index of the newest entry.
 func (v View) Applied() uint64 { return v.state.applied }
 

@@ -3,3 +3,5 @@
 package raftfsm
 
 const raceEnabled = false
+
+const defaultFloodIDs = 1_000_000

@@ -150,10 +150,15 @@ func TestMemory(t *testing.T) {
 	if taken > 300 {
 		t.Errorf("got %.0f bytes for each subscription, want at most 300", taken)
 	}
-	begin := time.Now()
-	s.Freeze()
-	if pause := time.Since(begin); pause > 20*time.Millisecond {
-		t.Errorf("freezing %d subscriptions took %v", topics*each, pause)
+	shortest := time.Hour // of some tries, since other processes run, too
+	for range 10 {
+		begin := time.Now()
+		s.Freeze()
+		shortest = min(shortest, time.Since(begin))
+	}
+	t.Logf("freezing %d subscriptions takes %v", topics*each, shortest)
+	if shortest > 5*time.Millisecond {
+		t.Errorf("freezing %d subscriptions took %v", topics*each, shortest)
 	}
 	runtime.KeepAlive(s)
 }

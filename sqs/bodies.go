@@ -40,6 +40,7 @@ func (f *Frozen) bodies() []series {
 	var single []uint64
 	for i := range f.queues {
 		q := &f.queues[i]
+		q.ordered = nil // most often the encoding is done, and a snapshot now waits for the disk
 		for j := range q.lists {
 			all = appendBodies(all, &q.lists[j])
 		}

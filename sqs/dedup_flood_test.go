@@ -5,6 +5,8 @@ import (
 	"runtime"
 	"testing"
 	"time"
+
+	"holdfast.internal/sqs"
 )
 
 var dedupIDs = flag.Int("dedup.ids", 300_000, "deduplication ids that TestDedupFlood sends")
@@ -50,5 +52,25 @@ func TestDedupFlood(t *testing.T) {
 	}
 	if left := heapBytes() - before; left > 1<<20 {
 		t.Errorf("%d bytes are left when all ids are forgotten", left)
+	}
+}
+
+// A window of V ends V, a thousandth of it and a millisecond after the send, to the
+// millisecond.
+func TestDedupWindowEnds(t *testing.T) {
+	for after, want := range map[sqs.Time]uint64{300_300: 1, 300_301: 2} {
+		p := fifoPlayer(t)
+		p.t = t
+		send := func() uint64 {
+			c := sqs.SendMessageBatch{Queue: key("q.fifo"), Entries: []sqs.SendEntry{{
+				Size: 1, Delay: sqs.QueueDefault, GroupID: "g", DeduplicationID: "d",
+			}}}
+			return p.do(c).(sqs.SendMessageBatchResult).Entries[0].SequenceNumber
+		}
+		send()
+		p.at.Now += after
+		if got := send(); got != want {
+			t.Errorf("after %d ms: got message %d, want %d", after, got, want)
+		}
 	}
 }

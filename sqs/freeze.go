@@ -32,7 +32,7 @@ type frozenQueue struct {
 	dedup    frozenDedup
 	attempts []*attempt // oldest first
 
-	ordered []*record // of pages, by sequence number; nil until they are needed
+	ordered []numbered // of pages, by sequence number; nil until they are needed
 }
 
 // Freeze returns the state as it is now. It copies little, and marks chunks of
@@ -239,9 +239,16 @@ func (l *list) appendTo(dst []byte, group, origin uint32, spill spill) []byte {
 	return dst
 }
 
+// numbered is a record, and beside it what it is sorted by: to look into millions
+// of records for each comparison would take ten times as long.
+type numbered struct {
+	sequence uint64
+	*record
+}
+
 // sorted returns the records by sequence number. It does not rely on any order
 // that the queue keeps: those of a damaged queue may be wrong.
-func (q *frozenQueue) sorted() []*record {
+func (q *frozenQueue) sorted() []numbered {
 	if q.ordered != nil {
 		return q.ordered
 	}
@@ -249,20 +256,20 @@ func (q *frozenQueue) sorted() []*record {
 	for _, p := range q.pages {
 		n += len(p)
 	}
-	records := make([]*record, 0, n)
+	records := make([]numbered, 0, n)
 	for _, p := range q.pages {
 		for i := range p {
 			if p[i].sequence != 0 {
-				records = append(records, &p[i])
+				records = append(records, numbered{p[i].sequence, &p[i]})
 			}
 		}
 	}
-	slices.SortFunc(records, func(a, b *record) int { return cmp.Compare(a.sequence, b.sequence) })
+	slices.SortFunc(records, func(a, b numbered) int { return cmp.Compare(a.sequence, b.sequence) })
 	q.ordered = records
 	return records
 }
 
-func appendRecords(dst []byte, records []*record, groups, origins []uint32, spill spill) []byte {
+func appendRecords(dst []byte, records []numbered, groups, origins []uint32, spill spill) []byte {
 	dst = binary.AppendUvarint(dst, uint64(len(records)))
 	var last record
 	for _, r := range records {
@@ -276,7 +283,7 @@ func appendRecords(dst []byte, records []*record, groups, origins []uint32, spil
 		dst = binary.AppendUvarint(dst, uint64(r.carried))
 		dst = binary.AppendUvarint(dst, uint64(groups[r.group]))
 		dst = spill(binary.AppendUvarint(dst, uint64(origins[r.origin])))
-		last = *r
+		last = *r.record
 	}
 	return dst
 }

@@ -126,3 +126,11 @@ func TestNumbers(t *testing.T) {
 		}
 	}
 }
+
+// Name, type and value count alike.
+func TestMessageAttributeSize(t *testing.T) {
+	a := sqs.MessageAttribute{Name: "1", DataType: "22", Value: []byte("4444")}
+	if got := a.Size(); got != 7 {
+		t.Errorf("got %d, want 7", got)
+	}
+}

@@ -255,3 +255,32 @@ func TestMoveTaskOfAQueueThatIsItsOwnDeadLetterQueue(t *testing.T) {
 		t.Errorf("got %+v, want the message where it was", got)
 	}
 }
+
+// A FIFO message whose retention ends at this very moment is not moved any more.
+func TestMoveTaskLeavesExpired(t *testing.T) {
+	p := fifoPlayer(t)
+	p.t = t
+	attributes := func(name sqs.AttributeName, value string) []sqs.Attribute {
+		return []sqs.Attribute{attribute(t, name, value)}
+	}
+	for _, name := range []string{"source.fifo", "back.fifo"} {
+		p.do(sqs.CreateQueue{Queue: key(name), Attributes: attributes(sqs.FifoQueue, "true")})
+	}
+	redrive := sqs.Attribute{
+		Name: sqs.RedrivePolicyAttribute, Value: "{}", Redrive: &sqs.RedrivePolicy{Target: key("q.fifo"), MaxReceiveCount: 1},
+	}
+	p.do(sqs.SetQueueAttributes{Queue: key("source.fifo"), Attributes: []sqs.Attribute{redrive}})
+	p.do(sqs.SetQueueAttributes{Queue: key("q.fifo"), Attributes: attributes(sqs.MessageRetentionPeriod, "60")})
+	for _, test := range []struct {
+		age  time.Duration
+		want uint64
+	}{{time.Minute - time.Millisecond, 1}, {time.Minute, 0}} {
+		p.sendFIFO("g")
+		p.at.Now = p.at.Now.Add(test.age)
+		p.start("q.fifo", "back.fifo", 0)
+		p.state.Pulse(p.at)
+		if got := p.task("q.fifo"); got.Moved != test.want || got.Status != sqs.TaskCompleted {
+			t.Errorf("at the age of %v: got %+v, want %d moved", test.age, got, test.want)
+		}
+	}
+}

@@ -88,3 +88,22 @@ func checkProbe(t *testing.T, o *order, want []rank, probe rank, of ranking) {
 		t.Errorf("first: got %d %t", first, ok)
 	}
 }
+
+// To take out what is not there is a mistake of the caller, wherever it would lie.
+func TestOrderRefusesStrangers(t *testing.T) {
+	var o order
+	of := func(id uint32) rank { return rank{sequence: uint64(id)} }
+	for _, id := range []uint32{2, 4, 6} {
+		o.add(id, of)
+	}
+	for _, id := range []uint32{1, 3, 7} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("%d was taken out, and was not there", id)
+				}
+			}()
+			o.remove(id, of)
+		}()
+	}
+}

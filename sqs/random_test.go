@@ -16,10 +16,18 @@ import (
 )
 
 var (
-	modelCommands = flag.Int("model.commands", defaultModelCommands, "commands that TestModel plays")
+	modelCommands = flag.Int("model.commands", modelDefault(), "commands that TestModel plays")
 	modelSeed     = flag.Uint64("model.seed", 0, "seed of the only run of TestModel; 0 for many")
 	modelNew      = flag.Bool("model.new", os.Getenv("HOLDFAST_LONG") != "", "new seeds for TestModel, not always the same")
 )
+
+// modelDefault is ten times as many commands in the long form.
+func modelDefault() int {
+	if os.Getenv("HOLDFAST_LONG") != "" {
+		return 10 * defaultModelCommands
+	}
+	return defaultModelCommands
+}
 
 // TestModel plays random commands to a State and to a model that is too simple
 // to be wrong, and compares every answer. A run ends after 5,000 commands, so
@@ -454,6 +462,7 @@ func (g *generator) compareBodies() string {
 			want = append(want, x.body)
 		}
 	}
+	messages := uint64(len(want))
 	slices.Sort(want)
 	want = slices.Compact(want) // copies share one
 	for first, count := range g.state.Freeze().Bodies() {
@@ -464,8 +473,8 @@ func (g *generator) compareBodies() string {
 	if !slices.Equal(got, want) {
 		return fmt.Sprintf("live bodies: got %v, want %v", got, want)
 	}
-	if n := g.state.Messages(); n != uint64(len(want)) {
-		return fmt.Sprintf("messages: counted %d, want %d", n, len(want))
+	if n := g.state.Messages(); n != messages {
+		return fmt.Sprintf("messages: counted %d, want %d", n, messages)
 	}
 	return ""
 }

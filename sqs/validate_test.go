@@ -27,13 +27,14 @@ func TestValidText(t *testing.T) {
 		{"\uFFFE", false},
 		{"\uFFFF", false},
 		{"\xff", false},
+		{"\x80", false},
 		{"\xc3", false},
 		{"\xed\xa0\x80", false},
 		{"\xf4\x90\x80\x80", false},
 	} {
 		for before := range 17 {
 			for _, after := range []int{0, 1, 7, 8, 9} {
-				text := strings.Repeat("a", before) + tt.text + strings.Repeat("é", after)
+				text := strings.Repeat("A", before) + tt.text + strings.Repeat("é", after)
 				if got := sqs.ValidText([]byte(text)); got != tt.want {
 					t.Fatalf("%q: got %v, want %v", text, got, tt.want)
 				}
@@ -180,6 +181,18 @@ func BenchmarkValidText(b *testing.B) {
 	for b.Loop() {
 		if !sqs.ValidText(text) {
 			b.Fatal("not valid")
+		}
+	}
+}
+
+func TestValidateBody(t *testing.T) {
+	for body, want := range map[string]sqs.Code{"": sqs.MissingParameter, "x": "", "\x00": sqs.InvalidMessageContents} {
+		got := sqs.Code("")
+		if err := sqs.ValidateBody([]byte(body)); err != nil {
+			got = err.Code
+		}
+		if got != want {
+			t.Errorf("%q: got %q, want %q", body, got, want)
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -339,6 +340,46 @@ func TestPeerDoesNotRead(t *testing.T) {
 		}
 		if broken != 1 {
 			t.Errorf("calls that may have been executed: got %d, want 1", broken)
+		}
+	})
+}
+
+// A request whose caller left while it waited is not executed when it arrives.
+func TestRecalledRequest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		network := newPipes()
+		p := New(network, Config{Name: "n1", ClusterID: func() string { return "c" }, Dial: network.dial})
+		t.Cleanup(func() { p.Close() })
+		var seen []frameType
+		go func() {
+			conn, _ := network.Accept()
+			readHello(conn)
+			conn.Write(helloAnswer{accepted, "c", "n2"}.encode())
+			time.Sleep(2 * time.Second) // it reads nothing for so long
+			for r := newFrameReader(conn, time.Now); ; {
+				f, err := r.next()
+				if err != nil {
+					return
+				}
+				seen = append(seen, f.kind)
+			}
+		}()
+		call := func(within time.Duration) error {
+			ctx, cancel := context.WithTimeout(t.Context(), within)
+			defer cancel()
+			_, err := p.Call(ctx, Target{"n2", "x"}, MethodPropose, []byte("request"))
+			return err
+		}
+		go call(time.Hour) // is being written
+		synctest.Wait()
+		if err := call(time.Second); !errors.Is(err, ErrNotSent) {
+			t.Errorf("call that waits: got %v, want ErrNotSent", err)
+		}
+		go call(time.Hour)
+		time.Sleep(3 * time.Second)
+		synctest.Wait()
+		if want := []frameType{frameRequest, frameVoid, frameRequest}; !slices.Equal(seen, want) {
+			t.Errorf("frames: got %v, want %v", seen, want)
 		}
 	})
 }

@@ -80,6 +80,16 @@ func TestTLS(t *testing.T) {
 	}
 }
 
+// A pattern among the names of a certificate stands for nobody.
+func TestPatternIsNoName(t *testing.T) {
+	ca := authority(t)
+	n2 := start(t, Config{Name: "n2.x", TLS: credentials(t, ca, "n3", "*.x")}, func(p *Port) { p.Handle(MethodPropose, echo) })
+	n1 := start(t, Config{Name: "n1", TLS: credentials(t, ca, "n1")}, nil)
+	if _, err := n1.Call(t.Context(), n2.Self(), MethodPropose, nil); !errors.Is(err, ErrNotSent) {
+		t.Errorf("call: got %v, want ErrNotSent", err)
+	}
+}
+
 // Without a certificate of the authority nothing is parsed, not even a hello:
 // the port answers with TLS or not at all.
 func TestNoCertificate(t *testing.T) {

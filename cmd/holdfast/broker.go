@@ -25,6 +25,11 @@ const (
 	stopTimeout   = 4 * time.Second
 	answerTimeout = 2 * time.Second
 
+	// noticeTime is how long a member that stops goes on answering, each time with
+	// Connection: close, so that load balancers notice that it is not ready. Closed
+	// at once, an idle connection may just have been chosen for a request.
+	noticeTime = time.Second
+
 	// adminHeaderTimeout bounds how long a client of the admin port may take
 	// over its headers.
 	adminHeaderTimeout = 10 * time.Second
@@ -164,6 +169,9 @@ func (b *broker) stop() {
 	defer cancel()
 	b.api.Drain()
 	b.node.Drain()
+	if b.peerPort != nil {
+		time.Sleep(noticeTime)
+	}
 
 	answers, cancelAnswers := context.WithTimeout(ctx, answerTimeout)
 	defer cancelAnswers()

@@ -1,5 +1,5 @@
-// Package checker judges a history: it finds what a broker of standard queues
-// must never do, whatever failed meanwhile.
+// Package checker judges a history: it finds what a broker must never do,
+// whatever failed meanwhile.
 //
 // Every check is sound. An operation took effect at one unknown moment between
 // its call and its return, one without a known answer at any moment from its
@@ -7,6 +7,7 @@
 // explains the history. So a report is a proof, and needs no second look.
 //
 // The clients of a history must not retry by themselves, and every body is sent
-// once. A queue has no dead-letter queue, is never purged, and its retention is
+// once; a FIFO message that is sent again has the same deduplication id and another
+// body. A queue has no dead-letter queue, is never purged, and its retention is
 // longer than the run.
 package checker

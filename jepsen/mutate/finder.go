@@ -81,8 +81,8 @@ func (f *finder) operator(e *ast.BinaryExpr) {
 	for _, op := range others[e.Op] {
 		f.add(e, f.text(e.X)+" "+op.String()+" "+f.text(e.Y), func(text func(int, int) string, number int) string {
 			x, y := text(f.span(e.X)), text(f.span(e.Y))
-			return fmt.Sprintf("(func() %s { if mutantNumber == %d { return (%s) %s (%s) }; return (%s) %s (%s) }())",
-				result, number, x, op, y, x, e.Op, y)
+			return fmt.Sprintf("(func() %s { if mutantNumber == %d { return (%s) %s (%s) }; return %s }())",
+				result, number, x, op, y, text(f.span(e)))
 		})
 	}
 }

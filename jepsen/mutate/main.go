@@ -35,14 +35,19 @@ const (
 func main() {
 	mutants := flag.Int("mutants", 400, "how many mutants are drawn")
 	seed := flag.Uint64("seed", 1, "another draw")
-	only := flag.String("only", "", "the mutants of this file, drawn or not")
+	from := flag.String("from", "", "instead of a draw, the mutants that live by this file, an earlier output")
 	list := flag.Bool("list", false, "print the drawn mutants and end")
 	flag.Parse()
 	if flag.NArg() != 1 {
 		flag.Usage()
 		os.Exit(2)
 	}
-	if err := run(os.Stdout, flag.Arg(0), draw{*mutants, *seed, *only}, *list); err != nil {
+	earlier, err := os.ReadFile(*from)
+	if err != nil && *from != "" {
+		fmt.Fprintln(os.Stderr, "mutate:", err)
+		os.Exit(1)
+	}
+	if err := run(os.Stdout, flag.Arg(0), draw{*mutants, *seed, survivorsOf(string(earlier))}, *list); err != nil {
 		fmt.Fprintln(os.Stderr, "mutate:", err)
 		os.Exit(1)
 	}

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"math/rand/v2"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -20,7 +21,7 @@ type mutant struct {
 	start, end int    // offsets of what it replaces
 	was, is    string // for people
 	// write returns the text that does either, by the number of the mutant; text
-	// gives a part of the source with the mutants inside it.
+	// gives a part of the source with the other mutants that are inside it.
 	write func(text func(start, end int) string, number int) string
 }
 
@@ -35,22 +36,40 @@ func (m *mutant) key() string { return m.file.name + " " + m.function + ": " + m
 
 // draw says which mutants are tried.
 type draw struct {
-	most int
-	seed uint64
-	file string // only the mutants of this file, all of them
+	most  int
+	seed  uint64
+	again map[string]bool // if not nil, the keys of the only ones
 }
 
+// from returns the mutants in the order of their places, outer ones first.
 func (d draw) from(all []*mutant) []*mutant {
-	if d.file != "" {
-		return slices.DeleteFunc(slices.Clone(all), func(m *mutant) bool { return m.file.name != d.file })
-	}
 	drawn := slices.Clone(all)
-	rand.New(rand.NewPCG(d.seed, 0)).Shuffle(len(drawn), func(i, j int) { drawn[i], drawn[j] = drawn[j], drawn[i] })
-	drawn = drawn[:min(d.most, len(drawn))]
+	if d.again != nil {
+		drawn = slices.DeleteFunc(drawn, func(m *mutant) bool { return !d.again[m.key()] })
+	} else {
+		rand.New(rand.NewPCG(d.seed, 0)).Shuffle(len(drawn), func(i, j int) { drawn[i], drawn[j] = drawn[j], drawn[i] })
+		drawn = drawn[:min(d.most, len(drawn))]
+	}
 	slices.SortFunc(drawn, func(a, b *mutant) int {
 		return cmp.Or(cmp.Compare(a.file.name, b.file.name), cmp.Compare(a.start, b.start), cmp.Compare(b.end, a.end))
 	})
 	return drawn
+}
+
+// livesLine is a line of the output about a mutant that no test missed.
+var livesLine = regexp.MustCompile(`(?m)^LIVES: ([^:]+):\d+ in (.*)$`)
+
+// survivorsOf returns the keys of the mutants that live by an earlier output; nil
+// for the output "".
+func survivorsOf(output string) map[string]bool {
+	if output == "" {
+		return nil
+	}
+	keys := map[string]bool{}
+	for _, m := range livesLine.FindAllStringSubmatch(output, -1) {
+		keys[m[1]+" "+m[2]] = true
+	}
+	return keys
 }
 
 // readExcuses reads lines of key, " # ", reason.
