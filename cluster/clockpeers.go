@@ -57,13 +57,29 @@ func (c *clock) heard(peer string, r clockReading, sent, received time.Duration)
 	if received < p.heardAt || received < sent {
 		return // overtaken by another answer
 	}
+	p.wallAhead = c.placeWall(p, r.Wall, sent, received)
 	p.heardAt, p.estimate, p.confirmed = received, r.Estimate, r.Confirmed
-	p.wallAhead = r.Wall - int64(sent+(received-sent)/2)
 	p.pace.measure(time.Duration(r.Elapsed), sent, received)
 	c.correctPace(received)
 	if r.Leads && r.Estimate != 0 {
 		c.follow(r, sent, received)
 	}
+}
+
+// placeWall is how far the wall clock of a peer is ahead of own elapsed time: it
+// read wall somewhere between sent and received. Within these bounds it is taken to
+// agree with this node's wall, or else to be where it was before, so that slow
+// answers do not make walls differ.
+func (c *clock) placeWall(p *peerClock, wall int64, sent, received time.Duration) int64 {
+	low, high := wall-int64(received), wall-int64(sent)
+	own := c.wall().UnixNano() - int64(c.elapsed())
+	switch {
+	case own >= low && own <= high:
+		return own
+	case received-p.heardAt <= wallFresh:
+		return min(max(p.wallAhead, low), high)
+	}
+	return low + (high-low)/2
 }
 
 // follow goes by the time that a leader told, unless a later one is known.

@@ -228,6 +228,36 @@ func TestClusterTimeAtAColdStart(t *testing.T) {
 	}
 }
 
+// All processes end again and again, and answers take their time. Cluster time goes
+// on where the walls are; a change of leaders may have cost the delay of an answer.
+func TestClusterTimeOverManyColdStarts(t *testing.T) {
+	s := newClockSim(t, 13)
+	s.trip = 100 * time.Millisecond
+	s.elect(s.nodes[0])
+	for range 50 {
+		s.restartAll()
+	}
+	if s.early > 10*time.Millisecond {
+		t.Errorf("a window ended %v early", s.early)
+	}
+	s.steps, s.early = 0, 0
+	s.expect(time.Second)
+}
+
+// restartAll changes the leader, ends all processes, and has one of them lead.
+func (s *clockSim) restartAll() {
+	s.pass(time.Duration(s.random.Int64N(int64(20 * time.Second))))
+	s.elect(s.nodes[s.random.IntN(3)])
+	s.pass(time.Duration(s.random.Int64N(int64(5 * time.Second))))
+	s.leader = nil
+	for _, m := range s.nodes {
+		m.start()
+	}
+	s.pass(time.Duration(s.random.Int64N(int64(3 * time.Second))))
+	s.elect(s.nodes[s.random.IntN(3)])
+	s.pass(time.Second)
+}
+
 // One process that lives on knows better than all walls.
 func TestClusterTimeWithOneProcessThatLivesOn(t *testing.T) {
 	for lives := range 3 {

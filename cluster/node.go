@@ -62,7 +62,7 @@ func Start(ctx context.Context, c Config) (*Node, error) {
 	}
 	n := &Node{config: c, startedAt: c.Elapsed(), fsyncs: &histogram{elapsed: c.Elapsed}}
 	n.members = newMembers(c.NodeName, c.Members, c.Elapsed)
-	dog := newWatchdog(n.fatal)
+	dog := newWatchdog(n.fatal, c.Elapsed)
 	if err := n.open(dog); err != nil {
 		return nil, err
 	}

@@ -25,14 +25,18 @@ const (
 // touches the disk, so it runs even if all others hang.
 type watchdog struct {
 	fatal       func(code int, err error)
-	busy        func() time.Duration
-	tick        func()      // called all the time
-	replaceable func() bool // leads, and others can elect a leader
+	elapsed     func() time.Duration
+	busy        func() time.Duration // how long the write of the log takes that is under way
+	tick        func()               // called all the time
+	replaceable func() bool          // leads, and others can elect a leader
 	failures    chan error
+
+	ticked time.Duration // when it looked last, by elapsed
+	paused time.Duration // how long the process stood still during this write
 }
 
-func newWatchdog(fatal func(int, error)) *watchdog {
-	return &watchdog{fatal: fatal, failures: make(chan error, 1)}
+func newWatchdog(fatal func(int, error), elapsed func() time.Duration) *watchdog {
+	return &watchdog{fatal: fatal, elapsed: elapsed, failures: make(chan error, 1), ticked: elapsed()}
 }
 
 // failed is told of the first failed write or fsync, or of damage that was met.
@@ -56,12 +60,28 @@ func (w *watchdog) run(ctx context.Context) {
 			return
 		case <-ticker.C:
 			w.tick()
-			if busy := w.busy(); busy > stallLimit || busy > leaderStallLimit && w.replaceable() {
-				w.fatal(ExitStall, fmt.Errorf("write log: hangs for %s", busy))
+			if stall := w.stall(); stall > stallLimit || stall > leaderStallLimit && w.replaceable() {
+				w.fatal(ExitStall, fmt.Errorf("write log: hangs for %s", stall))
 				return
 			}
 		}
 	}
+}
+
+// stall is how long the disk has been busy with one write. The time in which the
+// process or the machine stood still does not count: the disk may well have been
+// done.
+func (w *watchdog) stall() time.Duration {
+	now, busy := w.elapsed(), w.busy()
+	gap := now - w.ticked
+	w.ticked = now
+	switch {
+	case busy <= gap: // another write than at the last look
+		w.paused = 0
+	case gap > 2*watchEvery:
+		w.paused += gap - watchEvery
+	}
+	return busy - w.paused
 }
 
 func logErrorCode(err error) int {

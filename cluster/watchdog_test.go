@@ -12,6 +12,51 @@ import (
 	"holdfast.internal/wal"
 )
 
+// elapsedIn is the time since now.
+func elapsedIn(t *testing.T) func() time.Duration {
+	t.Helper()
+	began := time.Now()
+	return func() time.Duration { return time.Since(began) }
+}
+
+// A process that stood still while it wrote goes on: its disk does not hang.
+func TestWatchdogDoesNotCountAPause(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		code, pause := 0, time.Duration(0)
+		run := elapsedIn(t)
+		elapsed := func() time.Duration { return run() + pause }
+		w := newWatchdog(func(c int, _ error) { code = c }, elapsed)
+		writing := elapsed()
+		w.busy = func() time.Duration { return elapsed() - writing }
+		w.tick = func() {}
+		w.replaceable = func() bool { return true }
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		go w.run(ctx)
+		for range 3 {
+			time.Sleep(time.Second)
+			synctest.Wait()
+			pause += time.Hour
+		}
+		time.Sleep(time.Second)
+		synctest.Wait()
+		if code != 0 {
+			t.Fatal("an hour of pause was taken for a stall")
+		}
+		writing = elapsed()
+		time.Sleep(4 * time.Second)
+		synctest.Wait()
+		if code != 0 {
+			t.Fatal("a write of four seconds was taken for a stall")
+		}
+		time.Sleep(2 * time.Second)
+		synctest.Wait()
+		if code != ExitStall {
+			t.Errorf("got exit code %d for a write of six seconds, want %d", code, ExitStall)
+		}
+	})
+}
+
 func TestWatchdog(t *testing.T) {
 	for _, test := range []struct {
 		name    string
@@ -36,7 +81,7 @@ func TestWatchdog(t *testing.T) {
 						t.Error("fatal without an error")
 					}
 					code = c
-				})
+				}, elapsedIn(t))
 				w.busy = func() time.Duration { return test.busy }
 				w.tick = func() {}
 				w.replaceable = func() bool { return test.leads }

@@ -18,22 +18,31 @@ func (c *trio) expectRightTime(nodes ...*fault.Node) {
 	c.t.Helper()
 	client := &http.Client{Transport: c.Transport()}
 	for _, n := range nodes {
+		before := time.Now()
 		s, err := n.Status(c.within(10 * time.Second))
 		if err != nil {
 			c.t.Fatal(err)
 		}
-		if off := time.Since(time.UnixMilli(s.Time.Cluster)); off < -time.Second || off > time.Second {
-			c.t.Errorf("%s: cluster time is %v late", s.Node, off)
-		}
+		c.expectNow(s.Node+": cluster time", time.UnixMilli(s.Time.Cluster), before, time.Second)
+		before = time.Now()
 		response, err := client.Get(n.Endpoint() + "/health")
 		if err != nil {
 			c.t.Fatal(err)
 		}
 		response.Body.Close()
 		date, err := http.ParseTime(response.Header.Get("Date"))
-		if off := time.Since(date); err != nil || off < -time.Second || off > 2*time.Second {
-			c.t.Errorf("%s: the Date header is %v late, error %v", s.Node, off, err)
+		if err != nil {
+			c.t.Fatal(err)
 		}
+		c.expectNow(s.Node+": the Date header", date, before, 2*time.Second) // it has whole seconds
+	}
+}
+
+// expectNow checks that got is a moment between before and now, but for slack.
+func (c *trio) expectNow(what string, got, before time.Time, slack time.Duration) {
+	c.t.Helper()
+	if early, late := time.Until(got), before.Sub(got); early > slack || late > slack {
+		c.t.Errorf("%s is wrong: %v ahead of now, %v behind the question", what, early, late)
 	}
 }
 

@@ -91,7 +91,7 @@ func receiveHandles(t *testing.T, c *workload.Client, q workload.Queue, round, c
 // Polls that are parked on living nodes when the leader dies each get a message
 // that is sent afterwards, or an empty answer in time.
 func TestClusterParkedPollsOutliveTheLeader(t *testing.T) {
-	const polls, wait = 1000, 6 * time.Second
+	const polls, wait = 1000, 10 * time.Second
 	c := startTrio(t)
 	leader := c.leader()
 	others := c.Others(leader)
@@ -130,7 +130,7 @@ func TestClusterParkedPollsOutliveTheLeader(t *testing.T) {
 	parked.Wait()
 	seen := map[string]bool{}
 	for i, o := range answers {
-		if o.Outcome != history.OK || took[i] > wait+3*time.Second {
+		if o.Outcome != history.OK || took[i] > wait+5*time.Second {
 			t.Fatalf("poll %d: %s, status %d, %s, after %v", i, o.Outcome, o.Status, o.Error, took[i])
 		}
 		for _, m := range o.Messages {

@@ -82,8 +82,12 @@ func TestClusterSnapshotForAFollower(t *testing.T) {
 		poured <- [2]int64{more, lost}
 	}()
 	start := time.Now()
-	restart(t, away)
-	c.awaitCaughtUp()
+	if err := away.Launch(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.AwaitCaughtUp(c.within(20 * time.Minute)); err != nil {
+		t.Fatal(err)
+	}
 	t.Logf("caught up %v after its start", time.Since(start))
 	cancel()
 	more := <-poured

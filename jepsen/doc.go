@@ -4,7 +4,7 @@
 // It imports no room of the broker and knows it by HTTP alone, so that a mistake
 // in the broker cannot hide in the judge.
 //
-//	fault        processes that are killed, damaged files, disks that fail
+//	fault        processes that are killed, damaged files, disks, clocks and links that fail
 //	balance      a load balancer that follows the readiness of nodes
 //	trial        three nodes behind it, to try out (make cluster)
 //	workload     clients that record what they asked and were told

@@ -110,15 +110,23 @@ func (t *modelTask) active() bool {
 // reached reports whether the task has moved as many messages as it may.
 func (t *modelTask) reached() bool { return t.limit > 0 && t.Moved >= t.limit }
 
-// pulse gives both states a pulse, and has the model follow.
+// pulse gives both states a pulse, and has the model follow: the moves come first,
+// and what has expired elsewhere than in their source is dropped after them.
 func (g *generator) pulse() string {
 	events := g.state.Pulse(g.at)
 	g.twin.Pulse(g.at)
+	g.model.expire(g.at.Now)
+	problem := g.followTask(events)
 	g.model.pulse(g.at.Now)
+	return problem
+}
+
+func (g *generator) followTask(events []sqs.Event) string {
 	if !g.model.task.active() {
 		return ""
 	}
 	t := g.model.task
+	g.model.queue(t.source).drop()
 	r, _, err := g.state.Apply(g.at, sqs.ListMessageMoveTasks{Source: key(t.source), Limit: 1})
 	if err != nil {
 		return "the task is lost: " + err.Error()

@@ -8,7 +8,10 @@ import (
 	"log/slog"
 	"net"
 	"sync"
+	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 const (
@@ -84,9 +87,24 @@ type Port struct {
 	links     map[linkName]*linkSlot // to other nodes
 }
 
+// unacknowledged is how long the other side's kernel may leave what was sent without
+// acknowledgement. Without a limit a connection over a link that was cut tries
+// again ever more rarely, and is deaf for as long again after the link has healed.
+const unacknowledged = 3 * time.Second
+
+// limitSilence sets unacknowledged on a socket; those that a listener accepts
+// inherit it.
+func limitSilence(_, _ string, conn syscall.RawConn) error {
+	var err error
+	controlErr := conn.Control(func(fd uintptr) {
+		err = unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT, int(unacknowledged.Milliseconds()))
+	})
+	return errors.Join(controlErr, err)
+}
+
 // ListenTCP opens addr, a host:port, for a Port; port 0 takes a free one.
 func ListenTCP(addr string) (net.Listener, error) {
-	lc := net.ListenConfig{KeepAliveConfig: keepAlive}
+	lc := net.ListenConfig{KeepAliveConfig: keepAlive, Control: limitSilence}
 	ln, err := lc.Listen(context.Background(), "tcp", addr)
 	if err != nil {
 		return nil, fmt.Errorf("open peer port: %w", err)
@@ -112,7 +130,7 @@ func New(ln net.Listener, c Config) *Port {
 		c.Now = time.Now //nolint:forbidigo // the default of the injected clock; it decides nothing
 	}
 	if c.Dial == nil {
-		d := &net.Dialer{KeepAliveConfig: keepAlive}
+		d := &net.Dialer{KeepAliveConfig: keepAlive, Control: limitSilence}
 		c.Dial = func(ctx context.Context, address string) (net.Conn, error) {
 			return d.DialContext(ctx, "tcp", address)
 		}

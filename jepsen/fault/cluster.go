@@ -192,7 +192,7 @@ func (c *Cluster) Endpoints() []string {
 // long one may take over the answer.
 const (
 	statusPoll    = 20 * time.Millisecond
-	statusTimeout = time.Second
+	statusTimeout = 5 * time.Second
 )
 
 // Leader waits until one of the given nodes, by default of all, leads, and
