@@ -6,8 +6,6 @@ import (
 	"net"
 	"syscall"
 	"time"
-
-	"golang.org/x/sys/unix"
 )
 
 const (
@@ -23,8 +21,8 @@ const (
 // port need the rest; a log that cannot open its next segment ends the node.
 func maxConnections() int {
 	const most = 100_000
-	var limit unix.Rlimit
-	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
+	var limit syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
 		return most
 	}
 	return int(min(limit.Cur/4*3, most))
