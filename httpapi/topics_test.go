@@ -277,3 +277,34 @@ func TestConfirmBrokenARN(t *testing.T) {
 		}
 	}
 }
+
+// TestBrokenTopicPolicy: a policy without statements, or one whose statement lacks
+// something, permits nothing, and is refused when it is set.
+func TestBrokenTopicPolicy(t *testing.T) {
+	e := serve(t, newStateBroker(), httpapi.Config{})
+	e.sns("Action=CreateTopic&Name=orders")
+	set := func(statements string) response {
+		return e.sns("Action=SetTopicAttributes&AttributeName=Policy&TopicArn=" + ordersARN +
+			`&AttributeValue={"Version":"2012-10-17","Statement":[` + statements + "]}")
+	}
+	for _, statement := range []string{
+		``,
+		`{}`,
+		`{"Effect":"Maybe","Principal":"*","Action":"SNS:Publish","Resource":"*"}`,
+		`{"Effect":"Allow","Principal":{},"Action":"SNS:Publish","Resource":"*"}`,
+		`{"Effect":"Allow","Principal":"*","Resource":"*"}`,
+		`{"Effect":"Allow","Action":"SNS:Publish","Resource":"*"}`,
+	} {
+		if r := set(statement); r.status != 400 || !strings.Contains(r.body, "<Message>Invalid parameter: Policy Error: null</Message>") {
+			t.Errorf("%s: got %d %s", statement, r.status, r.body)
+		}
+	}
+	for _, statement := range []string{
+		`{"Effect":"Allow","Principal":{"AWS":"*"},"Action":"SNS:Publish","Resource":"*"}`,
+		`{"Effect":"Deny","Principal":"*","NotAction":["SNS:Publish"],"Resource":"*"}`,
+	} {
+		if r := set(statement); r.status != 200 {
+			t.Errorf("%s: got %d %s", statement, r.status, r.body)
+		}
+	}
+}

@@ -191,9 +191,12 @@ func canonicalPolicy(value string) (text, reason string) {
 	if !ok {
 		statements = []string{document.value("Statement")}
 	}
+	if len(statements) == 0 {
+		return "", broken
+	}
 	for _, text := range statements {
 		s, ok := parseMembers(text)
-		if !ok || s.value("Effect") == "" || s.value("Principal") == "" && s.value("NotPrincipal") == "" {
+		if !ok || !isStatement(s) {
 			return "", broken
 		}
 		if reason := checkActions(s.value("Action")); reason != "" {
@@ -201,6 +204,15 @@ func canonicalPolicy(value string) (text, reason string) {
 		}
 	}
 	return value, ""
+}
+
+// isStatement reports whether a statement has what each must have. An empty
+// principal is none.
+func isStatement(s members) bool {
+	effect, _ := plain(s.value("Effect"))
+	principal := s.or("Principal", s.value("NotPrincipal"))
+	action := s.or("Action", s.value("NotAction"))
+	return (effect == "Allow" || effect == "Deny") && !slices.Contains([]string{"", `""`, "{}", "[]"}, principal) && action != "" && action != "[]"
 }
 
 // checkActions checks the actions of a statement; none stands for NotAction.
