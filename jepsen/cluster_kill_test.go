@@ -87,7 +87,10 @@ func (c *trio) newWindows() *windows {
 	c.t.Helper()
 	client := c.unrecorded(c.leader())
 	w := &windows{c: c, ordered: createFIFO(c.t, client, "ordered.fifo", "30", "queue"), delayed: createQueue(c.t, client, "delayed", "30")}
-	length := bar(4*time.Minute, 20*time.Second)
+	length := 15 * time.Second
+	if *long {
+		length = 4 * time.Minute
+	}
 	w.ends = time.Now().Add(length)
 	w.first = succeed(c.t, client.SendFIFO(c.t.Context(), w.ordered, onceOnly)[0])
 	succeed(c.t, client.Receive(c.t.Context(), w.ordered, 1, length, 0))

@@ -20,11 +20,11 @@ import (
 
 var long = flag.Bool("long", os.Getenv("HOLDFAST_LONG") != "", "run the long forms of the tests")
 
-// bar is how long something may take: strict in the long form. The short form runs
-// on machines that are busy with other things, and fails only on what no business
-// explains.
+// bar is how long something may take: strict in the long form without the race
+// detector. The short form runs on machines that are busy with other things, and
+// fails only on what that does not explain.
 func bar(strict, generous time.Duration) time.Duration {
-	if *long {
+	if *long && !raceEnabled {
 		return strict
 	}
 	return generous

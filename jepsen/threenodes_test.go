@@ -117,7 +117,7 @@ func TestWipedNodes(t *testing.T) {
 		}
 	}
 	for i, n := range c.Nodes()[:2] {
-		advice := fmt.Sprintf("holdfast member replace n%d", i+1)
+		advice := "bring that very folder back"
 		awaitTrue(t, advice, func() bool { return strings.Contains(fmt.Sprint(c.sight(i).Reasons), advice) })
 		if s := c.sight(i); s.ClusterID != "" || n.Ready(t.Context()) {
 			t.Errorf("a wiped node is of cluster %q, want none and not ready", s.ClusterID)
