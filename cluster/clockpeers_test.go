@@ -345,7 +345,11 @@ func TestClusterTimeOverSlowConnections(t *testing.T) {
 
 // Everything at once, one node at a time.
 func TestClusterTimeUnderRandomFaults(t *testing.T) {
-	for seed := range uint64(12) {
+	seeds := uint64(12)
+	if raceEnabled {
+		seeds = 3 // the simulation is one goroutine
+	}
+	for seed := range seeds {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			s := newClockSim(t, seed)
 			s.elect(s.nodes[s.random.IntN(3)])

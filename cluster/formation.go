@@ -248,7 +248,11 @@ func (f *formation) ask(ctx context.Context, to peer.Target, request []byte, min
 	}
 	if err != nil {
 		f.log.Debug("member does not answer", "member", to, "err", err)
-		return standing{}, fmt.Sprintf("%s is not reachable", to)
+		obstacle = fmt.Sprintf("%s is not reachable", to)
+		if reason := peer.Reason(err); reason != "" {
+			obstacle += ": " + reason
+		}
+		return standing{}, obstacle
 	}
 	return a, mine.obstacle(a)
 }
@@ -260,8 +264,8 @@ func (s standing) obstacle(a standing) string {
 	case a.Stage == member && s.ClusterID == a.ClusterID:
 		return ""
 	case a.Stage == member:
-		return fmt.Sprintf("%s has the data of cluster %s and this node has none; to have it replace the member of its name, "+
-			"run on a member: holdfast member replace %s %s", a.Name, a.ClusterID, s.Name, s.memberNamed(s.Name))
+		return fmt.Sprintf("%s has the data of cluster %s and this node has none: it cannot be taken back yet; if its data folder "+
+			"was only moved or not mounted, stop the node and bring that very folder back, never a copy", a.Name, a.ClusterID)
 	case !slices.Equal(a.Members, s.Members):
 		return fmt.Sprintf("%s was started with --cluster %s", a.Name, strings.Join(a.Members, ","))
 	case a.Stage == promised && s.ClusterID != a.ClusterID:

@@ -107,7 +107,10 @@ func TestLongPollThroughFollower(t *testing.T) {
 // TestThousandPollsWhileLeaderDies: every one gets a message that was sent
 // afterwards, or an empty answer in time.
 func TestThousandPollsWhileLeaderDies(t *testing.T) {
-	const polls, messages = 1000, 300
+	polls, messages := 1000, 300
+	if raceEnabled {
+		polls, messages = 300, 100
+	}
 	inCluster(t, func(t *testing.T, c *nodes) {
 		dies := c.leader()
 		var got atomic.Int64
@@ -128,11 +131,11 @@ func TestThousandPollsWhileLeaderDies(t *testing.T) {
 			send(t, c.list[(dies+1+i%2)%3], fmt.Sprint("message ", i), 0)
 		}
 		time.Sleep(5 * time.Second)
-		if got.Load() != messages {
+		if got.Load() != int64(messages) {
 			t.Errorf("%d messages were received while the polls waited, want %d", got.Load(), messages)
 		}
 		all.Wait()
-		if got.Load() != messages {
+		if got.Load() != int64(messages) {
 			t.Errorf("%d messages were received, want %d", got.Load(), messages)
 		}
 	})
@@ -173,7 +176,11 @@ func TestSendsWhileLeadersDie(t *testing.T) {
 // TestHandlesOutliveLeaders: messages are received on one node and extended on
 // another, the leader dies, and they are deleted on the third.
 func TestHandlesOutliveLeaders(t *testing.T) {
-	const deaths, messages = 20, 50
+	const messages = 50
+	deaths := 20
+	if raceEnabled {
+		deaths = 4 // each of both queues and both orders
+	}
 	fifo := sqs.QueueKey{Account: queue.Account, Name: "q.fifo"}
 	inCluster(t, func(t *testing.T, c *nodes) {
 		do(t, c.list[0], sqs.CreateQueue{Queue: fifo, Attributes: []sqs.Attribute{{Name: sqs.FifoQueue, Value: "true"}}})
@@ -258,11 +265,15 @@ func succeeds(t *testing.T, o raftfsm.Outcome) {
 // TestAnswersAreAcknowledged: the state keeps the results of what is in flight, and
 // not more, whatever receives did with the acknowledgements that they carried.
 func TestAnswersAreAcknowledged(t *testing.T) {
+	sends := 200
+	if raceEnabled {
+		sends = 50
+	}
 	inCluster(t, func(t *testing.T, c *nodes) {
 		var all sync.WaitGroup
 		for i, n := range c.list {
 			all.Go(func() {
-				for j := range 200 {
+				for j := range sends {
 					send(t, n, fmt.Sprint(i, "/", j), 0)
 					c := receiveOne(time.Hour)
 					c.MaxMessages = 10

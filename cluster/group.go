@@ -50,6 +50,7 @@ type group struct {
 	coalescer *coalescer
 
 	raft     atomic.Pointer[raft.Raft] // replaced by reopen
+	asked    outstanding               // of raft, but for snapshots, which it always answers
 	reopened chan struct{}             // capacity 1: follow looks at the new raft
 	reopens  sync.Mutex                // held by reopen and close
 
@@ -157,6 +158,7 @@ func (g *group) reopen(repair func() error) error {
 	if err := g.rewindable(); err != nil {
 		return err
 	}
+	g.asked.end()
 	if err := g.raft.Load().Shutdown().Error(); err != nil {
 		return fmt.Errorf("end raft: %w", err)
 	}
@@ -166,6 +168,7 @@ func (g *group) reopen(repair func() error) error {
 	if err := g.openRaft(); err != nil {
 		return err
 	}
+	g.asked.begin()
 	select {
 	case g.reopened <- struct{}{}:
 	default:
@@ -199,16 +202,18 @@ func (g *group) bootstrap(voters []raft.Server) error {
 	return nil
 }
 
-// apply puts an entry into the log if this node may propose.
+// apply puts an entry into the log if this node may propose. Error of the future is
+// called once.
 func (g *group) apply(entry []byte) raft.ApplyFuture {
-	if !g.proposing.Load() {
+	if !g.proposing.Load() || !g.asked.ask() {
 		return refused{}
 	}
+	began := g.elapsed()
+	future := &entryFuture{g.raft.Load().Apply(entry, g.timeout), &g.asked}
 	if g.lease == nil {
-		return g.raft.Load().Apply(entry, g.timeout)
+		return future
 	}
-	began := g.lease.elapsed()
-	return g.lease.watch(g.raft.Load().Apply(entry, g.timeout), began)
+	return g.lease.watch(future, began)
 }
 
 // refused is the answer to an entry that was not given to raft.
@@ -254,7 +259,7 @@ func (g *group) takeOver(ctx context.Context) error {
 		g.ask(ctx)
 	}
 	g.lease.begin()
-	if err := g.raft.Load().Barrier(g.timeout).Error(); err != nil {
+	if err := g.asked.await(func() raft.Future { return g.raft.Load().Barrier(g.timeout) }); err != nil {
 		return fmt.Errorf("apply the log: %w", err)
 	}
 	var applied sqs.Time
@@ -318,6 +323,7 @@ func (g *group) compareSettings() {
 	g.compared.Do(func() {
 		seed := g.seed()
 		seed.Version = settings.Version
+		seed.SNSURL = settings.SNSURL // nobody gives it: it is the address of whoever was first
 		seed.SNSURL = settings.SNSURL // each node would seed its own address
 		obeyed := settings.List()
 		for i, given := range seed.List() {
@@ -486,7 +492,9 @@ func (g *group) handOver(successor func() (pong, bool)) {
 	deadline := time.After(handOverTimeout)
 	for g.leading.Load() {
 		if to, ok := successor(); ok {
-			err := g.raft.Load().LeadershipTransferToServer(raft.ServerID(to.RaftID), g.addressOf(to.RaftID)).Error()
+			err := g.asked.await(func() raft.Future {
+				return g.raft.Load().LeadershipTransferToServer(raft.ServerID(to.RaftID), g.addressOf(to.RaftID))
+			})
 			if err == nil {
 				g.log.Info("leadership handed over", "to", to.Name)
 				return
@@ -512,16 +520,23 @@ func (g *group) addressOf(id string) raft.ServerAddress {
 	return ""
 }
 
+// answerTimeout is how long raft may take, when the node ends, to answer what is in
+// flight. Then it loses its connections: a leader that reaches too few steps down,
+// and a follower stops to read a snapshot of a leader that is paused.
+const answerTimeout = 700 * time.Millisecond
+
 // close refuses new commands, lets those in flight be answered, and ends raft,
 // which waits for a snapshot that is being written, and would wait for other
-// members, but that their connections are broken.
-func (g *group) close(breakConnections func()) error {
+// members, but that they are cut off.
+func (g *group) close(cutOff func()) error {
 	g.leading.Store(false)
 	g.admission.close()
+	late := time.AfterFunc(answerTimeout, cutOff)
+	defer late.Stop()
 	g.coalescer.close()
+	cutOff()
 	g.reopens.Lock()
 	defer g.reopens.Unlock()
-	ended := g.raft.Load().Shutdown()
-	breakConnections()
-	return ended.Error()
+	g.asked.end()
+	return g.raft.Load().Shutdown().Error()
 }

@@ -358,16 +358,17 @@ func (n *Node) Close() error {
 func (n *Node) end() error {
 	n.stores.stop()
 	n.handOver()
-	err := n.group.close(n.breakConnections)
+	err := n.group.close(n.cutOff)
 	n.stop()
 	err = errors.Join(err, n.closePort())
 	n.loops.Wait()
 	return errors.Join(err, n.stores.close())
 }
 
-func (n *Node) breakConnections() {
+// cutOff breaks the connections with the others, and makes none any more.
+func (n *Node) cutOff() {
 	if n.port != nil {
-		n.port.CloseConnections()
+		_ = n.port.Abort()
 	}
 }
 

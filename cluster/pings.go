@@ -67,16 +67,19 @@ func (p *pings) run(ctx context.Context) {
 func (p *pings) watch(ctx context.Context, to peer.Target) {
 	ticker := time.NewTicker(pingEvery)
 	defer ticker.Stop()
-	up := false
+	up, said := false, ""
 	for {
 		err := p.ping(ctx, to)
+		reason := peer.Reason(err)
 		switch {
 		case ctx.Err() != nil:
 			return
 		case err == nil && !up:
 			p.log.Info("member is up", "member", to.Name)
-		case err != nil && up:
+			said = ""
+		case err != nil && (up || reason != "" && reason != said):
 			p.log.Warn("member does not answer", "member", to.Name, "err", err)
+			said = reason
 		}
 		up = err == nil
 		select {

@@ -58,6 +58,9 @@ func TestMoveTaskKeepsItsRate(t *testing.T) {
 		rate int
 		down time.Duration
 	}{{1, 0}, {3, 0}, {30, 0}, {500, 0}, {30, time.Second}, {500, time.Second}} {
+		if raceEnabled && test.rate == 500 {
+			continue // tens of thousands of messages
+		}
 		t.Run(fmt.Sprintf("%d a second, down for %v", test.rate, test.down), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { keepRate(t, test.rate, test.down) })
 		})
@@ -88,10 +91,10 @@ func keepRate(t *testing.T, rate int, down time.Duration) {
 	if len(times) != int(moved) {
 		t.Errorf("got %d messages, %d were moved", len(times), moved)
 	}
+	first := 0
 	for i, last := range times {
-		first := i
-		for first > 0 && times[first-1] > last-1000 {
-			first--
+		for times[first] <= last-1000 {
+			first++
 		}
 		if n := i - first + 1; n > rate+rate/10 {
 			t.Fatalf("got %d messages in the second before %v", n, last.Sub(began))

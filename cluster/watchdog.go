@@ -75,12 +75,13 @@ func (w *watchdog) stall() time.Duration {
 	now, busy := w.elapsed(), w.busy()
 	gap := now - w.ticked
 	w.ticked = now
-	switch {
-	case busy <= gap: // another write than at the last look
+	if busy <= gap { // another write than at the last look
 		w.paused = 0
-	case gap > 2*watchEvery:
+	}
+	if gap > 2*watchEvery {
 		w.paused += gap - watchEvery
 	}
+	w.paused = min(w.paused, busy) // it may have begun after the pause
 	return busy - w.paused
 }
 

@@ -57,6 +57,33 @@ func TestWatchdogDoesNotCountAPause(t *testing.T) {
 	})
 }
 
+// Most writes are shorter than the time between two looks: the one that a pause
+// hits has begun since the last. A write that begins after the pause gets none of
+// it for free.
+func TestWatchdogDoesNotCountAPauseInANewWrite(t *testing.T) {
+	var now, writing time.Duration
+	w := newWatchdog(nil, func() time.Duration { return now })
+	w.busy = func() time.Duration { return now - writing }
+	look := func(after time.Duration) time.Duration {
+		now += after
+		return w.stall()
+	}
+	for range 3 {
+		writing = now + 200*time.Millisecond
+		if got := look(10 * time.Second); got > watchEvery {
+			t.Errorf("a pause of ten seconds in a new write is a stall of %s, want at most %s", got, watchEvery)
+		}
+		if got, most := look(watchEvery), 2*watchEvery; got > most {
+			t.Errorf("the same write is a stall of %s at the next look, want at most %s", got, most)
+		}
+	}
+	writing = now + 9*time.Second
+	look(9*time.Second + time.Millisecond)
+	if got, want := look(watchEvery), watchEvery; got != want {
+		t.Errorf("a write that began after a pause is a stall of %s, want %s", got, want)
+	}
+}
+
 func TestWatchdog(t *testing.T) {
 	for _, test := range []struct {
 		name    string

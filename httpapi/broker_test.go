@@ -8,6 +8,7 @@ import (
 
 	"holdfast.internal/cluster"
 	"holdfast.internal/raftfsm"
+	"holdfast.internal/sns"
 	"holdfast.internal/sqs"
 )
 
@@ -16,6 +17,7 @@ import (
 type stateBroker struct {
 	mu       sync.Mutex
 	state    *sqs.State
+	topics   *sns.State
 	now      sqs.Time
 	index    uint64
 	bodies   map[uint64][]byte
@@ -32,7 +34,7 @@ func newStateBroker() *stateBroker {
 	settings.HandleKeys = []raftfsm.HandleKey{{ID: 1, Key: [32]byte{1, 2, 3}}}
 	settings.Rules.DeleteWait = time.Minute
 	return &stateBroker{
-		state: sqs.New(), now: 1_700_000_000_000, bodies: map[uint64][]byte{}, next: 1, settings: settings,
+		state: sqs.New(), topics: sns.New(), now: 1_700_000_000_000, bodies: map[uint64][]byte{}, next: 1, settings: settings,
 	}
 }
 
@@ -42,8 +44,32 @@ func (b *stateBroker) Do(_ context.Context, c raftfsm.Command, bodies ...[]byte)
 	if b.fault != nil {
 		return raftfsm.Outcome{}, b.fault
 	}
+	if c, ok := c.(sns.Command); ok {
+		return b.applyToTopics(c, bodies), nil
+	}
 	return b.apply(c.(sqs.Command), bodies), nil
 }
+
+func (b *stateBroker) applyToTopics(c sns.Command, contents [][]byte) raftfsm.Outcome {
+	b.index++
+	b.commands = append(b.commands, c)
+	if publish, ok := c.(sns.PublishBatch); ok {
+		for i := range publish.Entries {
+			publish.Entries[i].Content = contents[i]
+		}
+	}
+	result, _, err := b.topics.Apply(sns.Moment{Now: sns.Time(b.now), Outlet: nowhere{}}, c)
+	if err != nil {
+		return raftfsm.Outcome{Index: b.index, Err: err}
+	}
+	return raftfsm.Outcome{Index: b.index, Result: result}
+}
+
+// nowhere is an outlet without queues.
+type nowhere struct{}
+
+func (nowhere) Store([]byte) uint64           { return 1 }
+func (nowhere) Deliver(*sns.Copy) sns.Outcome { return sns.QueueGone }
 
 func (b *stateBroker) apply(c sqs.Command, bodies [][]byte) raftfsm.Outcome {
 	b.index++

@@ -1,5 +1,5 @@
 // Package httpapi speaks the AWS protocols: it turns an HTTP request into a
-// command of sqs, and its result into a response. All that a client can observe
+// command of sqs or sns, and its result into a response. All that a client can observe
 // of the wire is decided here and nowhere else: protocols, paths, queue URLs,
 // the checks that need no state, error shapes, documents in attributes.
 //

@@ -145,6 +145,8 @@ func (r *request) publishTarget() (topic sns.TopicKey, toTopic bool, err error) 
 		}
 	}
 	switch {
+	case r.in.Err() != nil:
+		return topic, false, malformed(r.in.Err())
 	case len(given) == 0:
 		return topic, false, sns.Invalid("TopicArn or TargetArn Reason: no value for required parameter")
 	case len(given) > 1:

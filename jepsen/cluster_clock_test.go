@@ -12,6 +12,9 @@ import (
 	"holdfast.internal/jepsen/workload"
 )
 
+// clockSlack is how wrong a time may be, next to the hour of a wrong clock.
+func clockSlack() time.Duration { return bar(time.Second, 10*time.Second) }
+
 // expectRightTime checks what nodes say about time: in their status, and in the
 // Date header, by which clients correct their own clocks.
 func (c *trio) expectRightTime(nodes ...*fault.Node) {
@@ -23,7 +26,7 @@ func (c *trio) expectRightTime(nodes ...*fault.Node) {
 		if err != nil {
 			c.t.Fatal(err)
 		}
-		c.expectNow(s.Node+": cluster time", time.UnixMilli(s.Time.Cluster), before, time.Second)
+		c.expectNow(s.Node+": cluster time", time.UnixMilli(s.Time.Cluster), before, clockSlack())
 		before = time.Now()
 		response, err := client.Get(n.Endpoint() + "/health")
 		if err != nil {
@@ -34,7 +37,7 @@ func (c *trio) expectRightTime(nodes ...*fault.Node) {
 		if err != nil {
 			c.t.Fatal(err)
 		}
-		c.expectNow(s.Node+": the Date header", date, before, 2*time.Second) // it has whole seconds
+		c.expectNow(s.Node+": the Date header", date, before, time.Second+clockSlack()) // it has whole seconds
 	}
 }
 
@@ -65,11 +68,11 @@ func TestClusterWithOneWrongClock(t *testing.T) {
 			}
 		}
 	}
-	load.judge(3 * time.Second)
+	load.judge(bar(3*time.Second, 10*time.Second))
 	expectNoErrors(t, c.recorder.Operations())
 	for _, o := range c.recorder.Operations() {
 		for _, m := range o.Messages {
-			if ago := time.Since(time.UnixMilli(m.SentAt)); ago < -time.Second || ago > time.Hour/2 {
+			if ago := time.Since(time.UnixMilli(m.SentAt)); ago < -clockSlack() || ago > time.Hour/2 {
 				t.Fatalf("a message was sent %v ago by its timestamp", ago)
 			}
 		}
@@ -95,7 +98,7 @@ func (c *trio) skewAndKill(probed workload.Queue, by time.Duration, leads bool) 
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	if off := time.Duration(s.Time.WallOffset)*time.Millisecond - by; off < -time.Second || off > time.Second {
+	if off := time.Duration(s.Time.WallOffset)*time.Millisecond - by; off.Abs() > clockSlack() {
 		c.t.Fatalf("the node's clock is off by %d ms, want %v: nothing was tested", s.Time.WallOffset, by)
 	}
 	c.expectRightTime(c.Nodes()...)

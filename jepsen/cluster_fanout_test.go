@@ -10,7 +10,7 @@ import (
 // The leader is killed again and again while a topic has publishes, and more
 // subscriptions than one entry may serve: each queue gets each publish once.
 func TestClusterKillDuringPublish(t *testing.T) {
-	queues, kills := 1200, 3
+	queues, kills := 1200, 2
 	switch {
 	case *long:
 		queues, kills = 2000, 20

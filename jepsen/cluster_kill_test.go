@@ -12,7 +12,7 @@ import (
 // The leader is killed under load again and again, each time after all nodes have
 // caught up. Clients of the other nodes notice latency, nothing else.
 func TestClusterKillLeader(t *testing.T) {
-	kills := 5
+	kills := 4
 	switch {
 	case *long:
 		kills = 50
@@ -31,15 +31,15 @@ func TestClusterKillLeader(t *testing.T) {
 	slices.Sort(outages)
 	median, worst := outages[len(outages)/2], outages[len(outages)-1]
 	t.Logf("first success after a kill: median %v, worst %v", median, worst)
-	if limit := 5 * time.Second; worst > limit { // whatever the machine does
+	if limit := bar(time.Second, patience); median > limit {
+		t.Errorf("median %v, want less than %v", median, limit)
+	}
+	if limit := bar(2*time.Second, patience); worst > limit {
 		t.Errorf("worst %v, want less than %v", worst, limit)
 	}
-	if *long && (median > time.Second || worst > 2*time.Second) {
-		t.Errorf("median %v, worst %v, want less than 1s and 2s", median, worst)
-	}
-	coverage := load.judge(3 * time.Second)
+	coverage := load.judge(bar(3*time.Second, 10*time.Second))
 	expectNoErrors(t, c.recorder.Operations())
-	if coverage.Sent < 100*kills || coverage.AcrossFaults < kills || coverage.LeasesAcross < kills/2 {
+	if coverage.Sent < 20*kills || coverage.AcrossFaults < kills || coverage.LeasesAcross < kills/2 {
 		t.Errorf("the run proves too little: %s", coverage)
 	}
 }
@@ -47,7 +47,7 @@ func TestClusterKillLeader(t *testing.T) {
 // All nodes are killed at once, under load.
 func TestClusterKillAll(t *testing.T) {
 	skipUnderRace(t)
-	kills := 3
+	kills := 2
 	if *long {
 		kills = 30
 	}
@@ -66,7 +66,7 @@ func TestClusterKillAll(t *testing.T) {
 		}
 		w.expectOpen()
 	}
-	load.judge(10 * time.Second) // nobody was there
+	load.judge(bar(10*time.Second, 15*time.Second)) // nobody was there
 	w.expectClosed()
 }
 
@@ -87,7 +87,7 @@ func (c *trio) newWindows() *windows {
 	c.t.Helper()
 	client := c.unrecorded(c.leader())
 	w := &windows{c: c, ordered: createFIFO(c.t, client, "ordered.fifo", "30", "queue"), delayed: createQueue(c.t, client, "delayed", "30")}
-	length := 20 * time.Second
+	length := 15 * time.Second
 	if *long {
 		length = 4 * time.Minute
 	}

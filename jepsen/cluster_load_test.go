@@ -82,6 +82,7 @@ func (d *clusterLoad) judge(slack time.Duration) checker.Coverage {
 	report := checker.Check(operations, checker.Options{
 		Queues:  map[string]checker.Queue{"short": {VisibilityTimeout: 2 * time.Second}, "long": {VisibilityTimeout: 4 * time.Second}},
 		Slack:   slack,
+		Cluster: true,
 		Drained: true,
 	})
 	t.Log(report.Coverage)

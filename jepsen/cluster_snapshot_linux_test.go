@@ -92,7 +92,7 @@ func TestClusterSnapshotForAFollower(t *testing.T) {
 	cancel()
 	more := <-poured
 	sent, unknown = sent+more[0], unknown+more[1]
-	load.judge(5 * time.Second)
+	load.judge(bar(5*time.Second, 10*time.Second))
 	c.awaitCaughtUp()
 	for i, n := range c.Nodes() {
 		o := succeed(t, c.unrecorded(n).Count(t.Context(), q))

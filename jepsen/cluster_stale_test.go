@@ -119,7 +119,7 @@ func (s *pastState) askMessages(client *workload.Client) (ok bool, past string) 
 }
 
 // recover waits until a send through each node is acknowledged, which must take
-// less than five seconds.
+// less than five seconds, or half a minute on a busy machine.
 func (c *trio) recover(q workload.Queue) {
 	c.t.Helper()
 	start := time.Now()
@@ -129,7 +129,7 @@ func (c *trio) recover(q workload.Queue) {
 		client.Timeout = time.Second
 		sending.Go(func() {
 			for client.Send(c.t.Context(), q, "probe", history.QueueDefault).Outcome != history.OK {
-				if time.Since(start) > 30*time.Second {
+				if time.Since(start) > time.Minute {
 					c.t.Errorf("n%d does not take messages", i+1)
 					return
 				}
@@ -140,8 +140,8 @@ func (c *trio) recover(q workload.Queue) {
 	sending.Wait()
 	took := time.Since(start)
 	c.t.Logf("all nodes take messages %v later", took)
-	if took > 5*time.Second {
-		c.t.Errorf("it took %v, want less than 5s", took)
+	if limit := bar(5*time.Second, 30*time.Second); took > limit {
+		c.t.Errorf("it took %v, want less than %v", took, limit)
 	}
 }
 

@@ -199,7 +199,7 @@ func TestDamagedBodyIsWithheld(t *testing.T) {
 
 func awaitTrue(t *testing.T, what string, is func() bool) {
 	t.Helper()
-	for end := time.Now().Add(10 * time.Second); !is(); {
+	for end := time.Now().Add(30 * time.Second); !is(); {
 		if time.Now().After(end) {
 			t.Fatalf("%s did not come", what)
 		}

@@ -56,7 +56,7 @@ func (c *conditions) match(d *document, v *value) bool {
 			return true
 		}
 	case numberValue:
-		if len(c.numbers) > 0 && v.extra != 0 && containsNumber(c.numbers, d.number(v)) {
+		if len(c.numbers) > 0 && v.extra != 0 && containsNumber(c.numbers, d.decimal(v)) {
 			return true
 		}
 	default:
@@ -74,7 +74,7 @@ func (c *conditions) match(d *document, v *value) bool {
 
 func (c *conditions) matchText(d *document, v *value) bool {
 	if len(c.texts) > 0 {
-		if containsText(c.texts, v.text) || v.escaped != 0 && containsText(c.texts, d.escaped(v)) {
+		if containsText(c.texts, d.textOf(v)) || v.escaped != 0 && containsText(c.texts, d.escaped(v)) {
 			return true
 		}
 	}
@@ -94,9 +94,9 @@ func containsText(sorted []string, text string) bool {
 	return found
 }
 
-func containsNumber(sorted []decimal, d *decimal) bool {
-	i := sort.Search(len(sorted), func(i int) bool { return sorted[i].compare(*d) >= 0 })
-	return i < len(sorted) && sorted[i].compare(*d) == 0
+func containsNumber(sorted []decimal, d decimal) bool {
+	i := sort.Search(len(sorted), func(i int) bool { return sorted[i].compare(d) >= 0 })
+	return i < len(sorted) && sorted[i].compare(d) == 0
 }
 
 // matchKind says what a matcher looks for.
@@ -137,18 +137,18 @@ func (m *matcher) match(d *document, v *value) bool { return m.found(d, v) != m.
 func (m *matcher) found(d *document, v *value) bool {
 	switch {
 	case m.kind == equalsNumber:
-		return v.kind == numberValue && v.extra != 0 && containsNumber(m.numbers, d.number(v))
+		return v.kind == numberValue && v.extra != 0 && containsNumber(m.numbers, d.decimal(v))
 	case m.kind == between:
-		return v.kind == numberValue && v.extra != 0 && m.spans(d.number(v))
+		return v.kind == numberValue && v.extra != 0 && m.spans(d.decimal(v))
 	case v.kind != stringValue:
 		return false
 	case m.kind == inRange:
 		return v.extra != 0 && m.covers(d.address(v))
 	}
-	return m.foundIn(v.text) || v.escaped != 0 && m.foundIn(d.escaped(v))
+	return m.foundIn(d.textOf(v)) || v.escaped != 0 && m.foundIn(d.escaped(v))
 }
 
-func (m *matcher) spans(d *decimal) bool {
+func (m *matcher) spans(d decimal) bool {
 	if m.low != nil {
 		if c := d.compare(m.low.value); c < 0 || c == 0 && m.low.open {
 			return false

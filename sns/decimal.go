@@ -44,9 +44,14 @@ func parseDecimal(text string) (d decimal, ok bool) {
 	if count == 0 {
 		return decimal{}, false
 	}
-	first := len(digits) - len(strings.TrimLeft(digits, "0."))
-	d.digits = strings.TrimRight(digits[first:], "0.")
-	if d.digits == "" {
+	first, last := 0, len(digits)
+	for first < last && (digits[first] == '0' || digits[first] == '.') {
+		first++
+	}
+	for last > first && (digits[last-1] == '0' || digits[last-1] == '.') {
+		last--
+	}
+	if d.digits = digits[first:last]; d.digits == "" {
 		return decimal{}, true
 	}
 	if first < point {

@@ -3,14 +3,16 @@ package sns
 import "strings"
 
 // document is the flattened form of the attributes or of the body of a message:
-// the values of each path.
+// the values of each path. What there is one of for each value has no pointers,
+// so that a body of many values costs little.
 type document struct {
+	source    string  // the body; empty for attributes
 	values    []value // those of a path together, in the order of the text
 	spans     []span  // of the paths
 	paths     pathTree
-	numbers   []decimal
+	texts     []string // those that do not stand in source as they are
+	numbers   []number
 	addresses []address
-	escapes   []string  // the escaped forms of texts
 	elements  []element // 0 is what is in no array
 	parts     []part    // scratch space of branch.matchesConsistently
 	inner     []int32   // scratch space of document.enter
@@ -20,15 +22,23 @@ func newDocument() *document {
 	return &document{paths: newPathTree(), elements: make([]element, 1)}
 }
 
-// value is a string, a number, a boolean or a null.
+// value is a string, a number, a boolean or a null. Its text is source[from:to],
+// or one of texts.
 type value struct {
-	text    string
-	path    int32
-	order   int32 // in the text
-	element int32 // the innermost object or array that is an element of an array
-	extra   int32 // of a number or an address, its place in numbers or addresses, from 1
-	escaped int32 // place in escapes, from 1
-	kind    tokenKind
+	from, to int32
+	path     int32
+	element  int32 // the innermost object or array that is an element of an array
+	extra    int32 // of a number or an address, its place in numbers or addresses, from 1
+	text     int32 // place in texts, from 1
+	escaped  int32 // place of its escaped form in texts, from 1
+	kind     tokenKind
+}
+
+// number is a decimal whose digits are those from an offset of its text on.
+type number struct {
+	exponent int64
+	from, to int32
+	negative bool
 }
 
 // element is an element of an array, if it is an object or an array.
@@ -56,18 +66,36 @@ func (d *document) find(names []string) span {
 	return d.spans[path]
 }
 
-func (d *document) order(s span) int32        { return d.values[s.from].order }
-func (d *document) number(v *value) *decimal  { return &d.numbers[v.extra-1] }
-func (d *document) address(v *value) *address { return &d.addresses[v.extra-1] }
-func (d *document) escaped(v *value) string   { return d.escapes[v.escaped-1] }
+// order is where the next value of a span stands.
+func (d *document) order(s span) int32 { return d.values[s.from].from }
 
-// add adds a value; text is a string's characters.
-func (d *document) add(path, element int32, kind tokenKind, text string) *value {
-	v := value{text: text, path: path, order: int32(len(d.values)), element: element, kind: kind}
-	switch kind {
+// textOf returns the text of a value, a string's unescaped.
+func (d *document) textOf(v *value) string {
+	if v.text > 0 {
+		return d.texts[v.text-1]
+	}
+	return d.source[v.from:v.to]
+}
+
+func (d *document) address(v *value) *address { return &d.addresses[v.extra-1] }
+func (d *document) escaped(v *value) string   { return d.texts[v.escaped-1] }
+
+func (d *document) decimal(v *value) decimal {
+	n := &d.numbers[v.extra-1]
+	return decimal{digits: d.textOf(v)[n.from:n.to], exponent: n.exponent, negative: n.negative}
+}
+
+// add adds a value, whose text is given, too, if it does not stand in source.
+func (d *document) add(v value, text string, inSource bool) *value {
+	if !inSource {
+		d.texts = append(d.texts, text)
+		v.text = int32(len(d.texts))
+	}
+	switch v.kind {
 	case numberValue:
 		if n, ok := parseDecimal(text); ok {
-			d.numbers = append(d.numbers, n)
+			from := strings.Index(text, n.digits) // the digits are a part of it
+			d.numbers = append(d.numbers, number{n.exponent, int32(from), int32(from + len(n.digits)), n.negative})
 			v.extra = int32(len(d.numbers))
 		}
 	case stringValue:
@@ -83,23 +111,38 @@ func (d *document) add(path, element int32, kind tokenKind, text string) *value 
 // group puts the values of each path together.
 func (d *document) group() {
 	d.spans = make([]span, len(d.paths.origins))
+	grouped := true // as they are
 	for i := range d.values {
 		s := &d.spans[d.values[i].path]
+		grouped = grouped && (s.to == 0 || d.values[i-1].path == d.values[i].path)
 		s.to++
 		s.nested = s.nested || d.values[i].element != 0
+	}
+	if grouped {
+		d.keepOrder()
+		return
 	}
 	var start int32
 	for i := range d.spans {
 		s := &d.spans[i]
 		start, s.from, s.to = start+s.to, start, start
 	}
-	grouped := make([]value, len(d.values))
+	values := make([]value, len(d.values))
 	for i := range d.values {
 		s := &d.spans[d.values[i].path]
-		grouped[s.to] = d.values[i]
+		values[s.to] = d.values[i]
 		s.to++
 	}
-	d.values = grouped
+	d.values = values
+}
+
+// keepOrder makes the spans of values that are grouped as they are.
+func (d *document) keepOrder() {
+	for i := int32(0); i < int32(len(d.values)); {
+		s := &d.spans[d.values[i].path]
+		s.from, s.to = i, i+s.to
+		i = s.to
+	}
 }
 
 // level is an object or array of a body that is open.
@@ -120,6 +163,8 @@ type bodyReader struct {
 // parseBody flattens a JSON object, and returns false if the text is none.
 func parseBody(text string) (*document, bool) {
 	r := bodyReader{document: newDocument(), scanner: scanner{text: text}}
+	r.source = text
+	r.values = make([]value, 0, 1+strings.Count(text, ",")) // no more are possible
 	t, err := r.scanner.next()
 	if err != nil || t.kind != objectStart {
 		return nil, false
@@ -158,11 +203,13 @@ func (r *bodyReader) read(t token) bool {
 
 func (r *bodyReader) value(t token, path int32, in level) {
 	if t.isScalar() {
-		text := r.scanner.text[t.from:t.to]
+		raw := r.source[t.from:t.to]
+		text := raw
 		if t.kind == stringValue {
-			text = unquoted(text)
+			text = unquoted(raw)
 		}
-		r.add(path, in.element, t.kind, text)
+		v := value{from: int32(t.from), to: int32(t.to), path: path, element: in.element, kind: t.kind}
+		r.add(v, text, len(text) == len(raw))
 		return
 	}
 	l := level{path: path, element: in.element, array: -1}

@@ -37,7 +37,7 @@ func (s *State) fan(at *Moment, t *topic, f *fanOut, left *int) (done bool) {
 		}
 		*left--
 		f.cursor = sub.number
-		if sub.more == nil || sub.more.filter == nil || t.admits(sub, f) {
+		if sub.more == nil || sub.more.filter == nil || t.admits(sub, f, left) {
 			s.deliver(at, t, sub, f)
 		}
 	}
@@ -102,8 +102,15 @@ func (f *fanOut) store(at *Moment) {
 	}
 }
 
-// admits asks the filter policy of a subscription, and counts why it refuses.
-func (t *topic) admits(sub *subscription, f *fanOut) bool {
+// valuesPerStep is how many values of a message a filter policy looks at in the
+// time of a step.
+const valuesPerStep = 64
+
+// admits asks the filter policy of a subscription, and counts why it refuses. One
+// that has to look at many values takes more steps. (What the message's own values
+// cost is not counted: they are read again after a restart, which must not change
+// how far a command comes.)
+func (t *topic) admits(sub *subscription, f *fanOut, left *int) bool {
 	p := &f.payloads[0]
 	if sub.protocol != SQS {
 		p = &f.payloads[1]
@@ -111,7 +118,9 @@ func (t *topic) admits(sub *subscription, f *fanOut) bool {
 	if *p == nil {
 		*p = payloadOf(&f.stored.Message, sub.protocol)
 	}
+	before := (*p).Work()
 	outcome := sub.more.filter.Evaluate(*p)
+	*left = max(0, *left-((*p).Work()-before)/valuesPerStep)
 	if outcome == Matched {
 		return true
 	}

@@ -80,7 +80,7 @@ func parseAttributes(attributes []PayloadAttribute) (*document, bool) {
 				return nil, false
 			}
 		case base == "Number":
-			d.add(d.paths.to(rootPath, a.Name), 0, numberValue, a.Value)
+			d.add(value{path: d.paths.to(rootPath, a.Name), kind: numberValue}, a.Value, false)
 		default:
 			d.addAttributeText(d.paths.to(rootPath, a.Name), a.Value)
 		}
@@ -92,10 +92,10 @@ func parseAttributes(attributes []PayloadAttribute) (*document, bool) {
 // addAttributeText adds a string. AWS compares with its escaped form (SNS
 // developer guide, "String value exact matching"); the plain one matches too.
 func (d *document) addAttributeText(path int32, text string) {
-	v := d.add(path, 0, stringValue, text)
+	v := d.add(value{path: path, kind: stringValue}, text, false)
 	if escaped, differs := escapeText(text); differs {
-		d.escapes = append(d.escapes, escaped)
-		v.escaped = int32(len(d.escapes))
+		d.texts = append(d.texts, escaped)
+		v.escaped = int32(len(d.texts))
 	}
 }
 
@@ -116,7 +116,7 @@ func (d *document) addArray(path int32, text string) bool {
 		case t.kind == stringValue:
 			d.addAttributeText(path, unquoted(text[t.from:t.to]))
 		case t.isScalar():
-			d.add(path, 0, t.kind, text[t.from:t.to])
+			d.add(value{path: path, kind: t.kind}, text[t.from:t.to], false)
 		default:
 			return false
 		}

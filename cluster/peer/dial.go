@@ -57,7 +57,7 @@ func (p *Port) introduce(ctx context.Context, conn net.Conn, to Target, k kind, 
 		a.verdict = p.judgeAnswer(conn, to, h, a)
 	}
 	if a.verdict != accepted {
-		return nil, fmt.Errorf("%w: %s (it is %q of cluster %q)", ErrRefused, a.verdict, a.name, a.cluster)
+		return nil, &refusedError{fmt.Sprintf("%s: %s (it is %q of cluster %q)", ErrRefused, a.verdict, a.name, a.cluster)}
 	}
 	return conn, conn.SetDeadline(time.Time{})
 }

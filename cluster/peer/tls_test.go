@@ -25,7 +25,13 @@ func authority(t *testing.T) KeyPair {
 // credentials is what LoadTLS makes of a certificate of ca for name.
 func credentials(t *testing.T, ca KeyPair, name string, hosts ...string) *tls.Config {
 	t.Helper()
-	pair, err := NewCertificate(ca, name, hosts, time.Now())
+	return credentialsOf(t, time.Now(), ca, name, hosts...)
+}
+
+// credentialsOf is credentials with a certificate made then.
+func credentialsOf(t *testing.T, then time.Time, ca KeyPair, name string, hosts ...string) *tls.Config {
+	t.Helper()
+	pair, err := NewCertificate(ca, name, hosts, then)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,7 +43,7 @@ func credentials(t *testing.T, ca KeyPair, name string, hosts ...string) *tls.Co
 		}
 		return path
 	}
-	c, err := LoadTLS(file("ca", ca.Certificate), file("cert", pair.Certificate), file("key", pair.Key))
+	c, err := LoadTLS(file("ca", ca.Certificate), file("cert", pair.Certificate), file("key", pair.Key), name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,6 +84,59 @@ func TestTLS(t *testing.T) {
 			}
 		})
 	}
+}
+
+// What is wrong with a connection is told in words that do not change from try to
+// try.
+func TestReason(t *testing.T) {
+	ours, theirs := authority(t), authority(t)
+	good := credentials(t, ours, "n1")
+	longAgo := time.Now().AddDate(-2*nodeYears, 0, 0)
+	for _, c := range []struct {
+		name string
+		n2   *tls.Config
+		want string
+	}{
+		{"another authority", credentials(t, theirs, "n2"), "its certificate is not of this node's authority"},
+		{"another name", credentials(t, ours, "n3"), "its certificate has another name"},
+		{"expired", credentialsOf(t, longAgo, ours, "n2"), "its certificate has expired or is not valid yet"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			n2 := start(t, Config{Name: "n2", TLS: c.n2}, nil)
+			n1 := start(t, Config{Name: "n1", TLS: good}, nil)
+			_, err := n1.Call(t.Context(), n2.Self(), MethodFormation, nil)
+			if got := Reason(err); got != c.want {
+				t.Errorf("got %q of %v, want %q", got, err, c.want)
+			}
+		})
+	}
+	t.Run("this node's is refused", func(t *testing.T) {
+		n2 := start(t, Config{Name: "n2", TLS: credentials(t, ours, "n2")}, nil)
+		n1 := start(t, Config{Name: "n1", TLS: credentialsOf(t, longAgo, ours, "n1")}, nil)
+		_, err := n1.Call(t.Context(), n2.Self(), MethodFormation, nil)
+		if got := Reason(err); !strings.HasPrefix(got, "it refuses this node's certificate") {
+			t.Errorf("got %q of %v, want that the certificate is refused", got, err)
+		}
+	})
+	t.Run("refused by name", func(t *testing.T) {
+		n2, n1 := start(t, Config{Name: "n2"}, nil), start(t, Config{Name: "n1"}, nil)
+		_, err := n1.Call(t.Context(), Target{"n3", n2.Self().Address}, MethodFormation, nil)
+		if got := Reason(err); !strings.Contains(got, refusedName.String()) || !errors.Is(err, ErrRefused) {
+			t.Errorf("got %q of %v, want %q", got, err, refusedName)
+		}
+	})
+	t.Run("nobody there", func(t *testing.T) {
+		n1 := start(t, Config{Name: "n1"}, nil)
+		ln, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = ln.Close()
+		_, err = n1.Call(t.Context(), Target{"n2", ln.Addr().String()}, MethodFormation, nil)
+		if got := Reason(err); !strings.Contains(got, "connection refused") || strings.Contains(got, "127.0.0.1") {
+			t.Errorf("got %q of %v, want that the connection is refused", got, err)
+		}
+	})
 }
 
 // A pattern among the names of a certificate stands for nobody.
@@ -128,14 +187,23 @@ func TestLoadTLSErrors(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, data := range map[string][]byte{"ca": ca.Certificate, "cert": pair.Certificate, "key": pair.Key, "cakey": ca.Key} {
+	for name, data := range map[string][]byte{
+		"ca": ca.Certificate, "cert": pair.Certificate, "key": pair.Key, "cakey": ca.Key, "other": authority(t).Certificate,
+	} {
 		if err := os.WriteFile(path(name), data, 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
-	for _, files := range [][3]string{{"none", "cert", "key"}, {"key", "cert", "key"}, {"ca", "none", "key"}, {"ca", "cert", "cakey"}} {
-		if _, err := LoadTLS(path(files[0]), path(files[1]), path(files[2])); err == nil {
-			t.Errorf("load %v: got nil, want an error", files)
+	for _, c := range [][4]string{
+		{"none", "cert", "key", "n1"},
+		{"key", "cert", "key", "n1"},
+		{"ca", "none", "key", "n1"},
+		{"ca", "cert", "cakey", "n1"},
+		{"other", "cert", "key", "n1"},
+		{"ca", "cert", "key", "n2"},
+	} {
+		if _, err := LoadTLS(path(c[0]), path(c[1]), path(c[2]), c[3]); err == nil {
+			t.Errorf("load %v: got nil, want an error", c)
 		}
 	}
 }

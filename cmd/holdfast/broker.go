@@ -80,6 +80,7 @@ func (b *broker) listen(f *serveFlags) (err error) {
 	if b.apiPort, err = net.Listen("tcp", f.Listen); err != nil {
 		return fmt.Errorf("open API port: %w", err)
 	}
+	b.apiPort = &patientListener{Listener: b.apiPort, log: b.log}
 	if b.adminPort, err = net.Listen("tcp", f.Admin); err != nil {
 		return fmt.Errorf("open admin port: %w", err)
 	}
@@ -87,8 +88,12 @@ func (b *broker) listen(f *serveFlags) (err error) {
 	if err != nil || len(members) == 0 {
 		return err
 	}
-	b.peerPort, err = peer.ListenTCP(f.peerAddress(members))
-	return err
+	peerPort, err := peer.ListenTCP(f.peerAddress(members))
+	if err != nil {
+		return err
+	}
+	b.peerPort = &patientListener{Listener: peerPort, log: b.log}
+	return nil
 }
 
 func closePorts(ports ...net.Listener) error {
@@ -110,6 +115,7 @@ func (b *broker) start(ctx context.Context, f *serveFlags) error {
 	if err != nil {
 		return err
 	}
+	tellExpiry(config.PeerTLS, time.Now(), b.log)
 	config.Seed.SNSURL = b.apiURL()
 	if b.node, err = cluster.Start(ctx, config); err != nil {
 		return &exitError{cluster.ExitCode(err), fmt.Errorf("start node: %w", err)}
@@ -246,6 +252,7 @@ func (f *serveFlags) apiConfig(logger *slog.Logger, metrics *admin.Metrics) http
 		NodeName:       f.Node,
 		CertFile:       f.TLSCert,
 		KeyFile:        f.TLSKey,
+		MaxConnections: maxConnections(),
 		Observe:        metrics.ObserveRequest,
 	}
 }

@@ -3,7 +3,9 @@ package main
 import (
 	"crypto/tls"
 	"fmt"
+	"log/slog"
 	"net"
+	"time"
 
 	"holdfast.internal/cluster"
 	"holdfast.internal/cluster/peer"
@@ -89,5 +91,22 @@ func (f *serveFlags) peerTLS() (*tls.Config, error) {
 	if f.InsecurePeers || len(f.Cluster) == 0 {
 		return nil, nil
 	}
-	return peer.LoadTLS(f.PeerCA, f.PeerCert, f.PeerKey)
+	return peer.LoadTLS(f.PeerCA, f.PeerCert, f.PeerKey, f.Node)
+}
+
+// expiryNotice is how long before its end a peer certificate is warned of.
+const expiryNotice = 30 * 24 * time.Hour
+
+// tellExpiry logs that this member's certificate has expired, or will soon: then
+// the others refuse it, which looks like a network that is cut.
+func tellExpiry(c *tls.Config, now time.Time, log *slog.Logger) {
+	if c == nil {
+		return
+	}
+	switch end := c.Certificates[0].Leaf.NotAfter; {
+	case now.After(end):
+		log.Error("peer certificate has expired: other members refuse it", "not_after", end)
+	case now.Add(expiryNotice).After(end):
+		log.Warn("peer certificate expires soon", "not_after", end)
+	}
 }

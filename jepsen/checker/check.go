@@ -28,6 +28,11 @@ type Options struct {
 	// Drained says that the history ends in a drain, which received and deleted
 	// until every queue was empty.
 	Drained bool
+	// Cluster says that nodes pass receives on to each other. When the answer to
+	// one is lost between them in a fault, and its leases are over when it could be
+	// repeated, it is started anew: the client gets a good answer to the second
+	// execution and never hears of the first.
+	Cluster bool
 }
 
 // Property is one promise that a history is held against.

@@ -20,6 +20,7 @@ type story struct {
 	queue      string
 	operations []history.Operation
 	counter    int
+	cluster    bool
 }
 
 func (s *story) add(o history.Operation, call, ret float64, outcome history.Outcome) *history.Operation {
@@ -88,6 +89,7 @@ func (s *story) check() checker.Report {
 			"h.fifo": {VisibilityTimeout: 10 * second, FIFO: true, DedupWindow: 20 * second, DedupByGroup: true},
 		},
 		Drained: true,
+		Cluster: s.cluster,
 	})
 }
 
@@ -336,6 +338,7 @@ func TestEachPropertyCanBeBroken(t *testing.T) {
 		}, "P20-time"},
 	}
 	tests = append(tests, talesOfFIFO()...)
+	tests = append(tests, talesOfClusters()...)
 	covered := map[string]bool{}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

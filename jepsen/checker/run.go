@@ -18,15 +18,18 @@ type run struct {
 	receives map[string]*receives // by queue
 	counts   []*history.Operation
 	repeats  map[dedupKey][]*history.Operation // sends to FIFO queues that may have been stored
+	faults   []time.Duration
 	all      []history.Operation
 }
 
 type key struct{ queue, id string }
 
-// receives are the receives of one queue that say something without handing out.
+// receives are the receives of one queue that say something besides what they
+// handed out.
 type receives struct {
 	unknown []*history.Operation // Info, by call
 	empty   []*history.Operation // OK and without messages, by call
+	anew    []*history.Operation // OK, and may have been started anew
 }
 
 // unknownBefore returns how many receives without an answer were called before t.
@@ -74,6 +77,11 @@ func newRun(operations []history.Operation, o Options) *run {
 	r := &run{
 		options: o, sends: map[string]*history.Operation{}, byKey: map[key]*message{},
 		receives: map[string]*receives{}, all: operations, repeats: map[dedupKey][]*history.Operation{},
+	}
+	for i := range operations {
+		if operations[i].Kind == history.Fault {
+			r.faults = append(r.faults, operations[i].Call)
+		}
 	}
 	handles := map[string]*message{}
 	for i := range operations {
@@ -130,16 +138,34 @@ func (r *run) addReceive(o *history.Operation, handles map[string]*message) {
 	case o.Outcome == history.OK && len(o.Messages) == 0:
 		q.empty = append(q.empty, o)
 	}
+	if o.Outcome == history.OK && r.options.Cluster && r.nearFault(o) {
+		q.anew = append(q.anew, o)
+	}
 	for i := range o.Messages {
 		d := &o.Messages[i]
-		h := &handout{Operation: o, delivery: d, visibility: o.Visibility}
-		if o.Visibility == history.QueueDefault {
-			h.visibility = r.options.Queues[o.Queue].VisibilityTimeout
-		}
+		h := &handout{Operation: o, delivery: d, visibility: r.visibility(o)}
 		m := r.message(o.Queue, d.MessageID)
 		m.handouts = append(m.handouts, h)
 		handles[d.Handle] = m
 	}
+}
+
+// visibility is how long the leases are that a receive grants.
+func (r *run) visibility(o *history.Operation) time.Duration {
+	if o.Visibility == history.QueueDefault {
+		return r.options.Queues[o.Queue].VisibilityTimeout
+	}
+	return o.Visibility
+}
+
+// faultLasts bounds how long a fault and the recovery from it take.
+const faultLasts = 30 * time.Second
+
+// nearFault reports whether o may have been under way while a fault was felt.
+func (r *run) nearFault(o *history.Operation) bool {
+	return slices.ContainsFunc(r.faults, func(fault time.Duration) bool {
+		return fault < o.Return && o.Call < fault+faultLasts
+	})
 }
 
 func (r *run) addOther(o *history.Operation, handles map[string]*message) {

@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -51,6 +52,9 @@ func (n *Node) SkewClock(by time.Duration) error {
 	}
 	for range skewTries {
 		done, err := n.skewOnce(by)
+		if errors.Is(err, fs.ErrPermission) {
+			return fmt.Errorf("skew clock of node %d: %w: %w", n.PID(), ErrUnavailable, err)
+		}
 		if err != nil {
 			return fmt.Errorf("skew clock of node %d: %w", n.PID(), err)
 		}

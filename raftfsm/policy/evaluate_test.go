@@ -85,6 +85,7 @@ func TestEvaluate(t *testing.T) {
 		{"variable without a value", statement(`"Resource":"${aws:missing}*"`), user, none},
 		{"variable without a value, but a default", statement(`"Resource":"${aws:missing, 'arn'}*"`), user, allow},
 		{"deny with a variable without a value", statement(`"Effect":"Deny"`, `"Resource":"${aws:missing}*"`), user, deny},
+		{"deny if a variable without a value", statement(`"Effect":"Deny"`, `"Condition":{"StringEquals":{"aws:star":"${aws:missing}"}}`), user, deny},
 		{"escaped star", statement(`"Resource":"arn:aws:sqs:us-east-1:${*}:q"`), user, none},
 		{"no variables before 2012", `{"Statement":{"Effect":"Allow","Principal":"*","Action":"*","Resource":"${aws:missing, 'arn'}*"}}`, user, none},
 		{
@@ -123,6 +124,7 @@ func TestConditions(t *testing.T) {
 		{Key: "aws:MultiFactorAuthAge", Value: "300"},
 		{Key: "aws:TagKeys", Value: "a"},
 		{Key: "aws:TagKeys", Value: "b"},
+		{Key: "aws:Mapped", Value: "::ffff:10.1.2.3"},
 		{Key: "aws:V6", Value: "2001:db8::1"},
 		{Key: "aws:Star", Value: "a*c"},
 	}
@@ -157,6 +159,7 @@ func TestConditions(t *testing.T) {
 		`"IpAddress":{"aws:SourceIp":"10.1.0.0/16"}`:                                               true,
 		`"IpAddress":{"aws:SourceIp":["192.0.2.0/24","10.1.2.3"]}`:                                 true,
 		`"IpAddress":{"aws:SourceIp":"10.2.0.0/16"}`:                                               false,
+		`"IpAddress":{"aws:Mapped":"10.1.0.7/16"}`:                                                 true,
 		`"IpAddress":{"aws:V6":"2001:db8::/32"}`:                                                   true,
 		`"IpAddress":{"aws:SourceArn":"0.0.0.0/0"}`:                                                false,
 		`"NotIpAddress":{"aws:SourceIp":"10.2.0.0/16"}`:                                            true,

@@ -175,7 +175,7 @@ func addressIn(given, wanted string) bool {
 	}
 	a = a.Unmap()
 	if block, err := netip.ParsePrefix(wanted); err == nil {
-		return block.Masked().Contains(a)
+		return block.Contains(a)
 	}
 	w, err := netip.ParseAddr(wanted)
 	return err == nil && w.Unmap() == a
