@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
@@ -76,19 +77,26 @@ func (r *request) subscriptionParameter() (sns.TopicKey, sns.SubscriptionID, err
 	if !ok {
 		return topic, id, sns.Invalid("SubscriptionId")
 	}
-	return topic, id, r.mayManage(topic, text)
+	return topic, id, r.mayManage(topic, id, text)
 }
 
-// mayManage refuses who may not manage a subscription: it belongs to another
-// account, or the request is not signed.
-func (r *request) mayManage(topic sns.TopicKey, arn string) error {
+// mayManage refuses who may not manage a subscription: neither the topic nor the
+// subscription belongs to his account, or the request is not signed.
+func (r *request) mayManage(topic sns.TopicKey, id sns.SubscriptionID, arn string) error {
 	switch {
 	case r.action.open && !r.caller.signed, r.caller.signed && r.caller.account == topic.Account:
 		return nil
 	case !r.caller.signed:
 		return errUnsigned
 	}
-	return r.notAuthorized(arn)
+	found, err := inquire[sns.GetSubscriptionAttributesResult](r, sns.GetSubscriptionAttributes{Topic: topic, Subscription: id})
+	if err == nil && found.Owner == r.caller.account {
+		return nil
+	}
+	if answer, ok := errors.AsType[*sns.Error](err); err != nil && (!ok || answer.Code != sns.NotFound) {
+		return err
+	}
+	return r.notAuthorized(arn) // whether there is such a subscription is nobody's business
 }
 
 // errUnsigned refuses what nobody may do without saying who he is.

@@ -75,17 +75,20 @@ func isToken(text string) bool {
 	return len(text) >= leastToken && strings.Trim(text, "0123456789abcdef") == ""
 }
 
-// confirmSubscription may come unsigned, from a link (AWS recording
-// test_sns_confirm_subscription_wrong_token).
+// confirmSubscription may come unsigned, from a link. What is no ARN is refused as
+// one of another region is (AWS recordings test_sns_confirm_subscription_wrong_token,
+// test_subscribe_external_http_endpoint).
 func confirmSubscription(r *request) error {
 	token, _ := r.in.Text("Token")
 	asked, _ := r.in.Text("AuthenticateOnUnsubscribe")
-	text, err := r.arnParameter("TopicArn")
-	if err != nil {
-		return err
+	text, given := r.in.Text("TopicArn")
+	if err := r.in.Err(); err != nil {
+		return malformed(err)
 	}
 	topic, ok := r.topicOf(text)
 	switch {
+	case !given:
+		return sns.Invalid("TopicArn Reason: no value for required parameter")
 	case !ok:
 		return sns.Invalid("Topic")
 	case !isToken(token) && r.caller.signed:
@@ -171,7 +174,7 @@ func (r *request) writeSubscriptions(listed *sns.ListSubscriptionsResult, scope 
 		r.out.Text("SubscriptionArn", arn)
 		r.out.Text("Owner", s.Owner)
 		r.out.Text("Protocol", s.Protocol.String())
-		r.out.Text("Endpoint", s.Endpoint)
+		r.out.Text("Endpoint", sns.MaskedEndpoint(s.Protocol, s.Endpoint))
 		r.out.Text("TopicArn", sns.TopicARN(r.settings.Region, s.Topic))
 		r.out.CloseStruct(subscriptionList)
 	}

@@ -28,6 +28,7 @@ func (r *request) readTags() ([]sns.Tag, error) {
 		key, _ := in.Text("Key")
 		value, _ := in.Text("Value")
 		found.length(fmt.Sprintf("tags.%d.member.key", i+1), key, maxTagKey)
+		found.notEmpty(fmt.Sprintf("tags.%d.member.key", i+1), key)
 		found.length(fmt.Sprintf("tags.%d.member.value", i+1), value, maxTagValue)
 		tags = append(tags, sns.Tag{Key: key, Value: value})
 	}
@@ -51,6 +52,12 @@ func (v *violations) length(path, value string, most int) {
 	if utf8.RuneCountInString(value) > most {
 		*v = append(*v, fmt.Sprintf("Value '%s' at '%s' failed to satisfy constraint: Member must have length less than or equal to %d",
 			value, path, most))
+	}
+}
+
+func (v *violations) notEmpty(path, value string) {
+	if value == "" {
+		*v = append(*v, fmt.Sprintf("Value '' at '%s' failed to satisfy constraint: Member must have length greater than or equal to 1", path))
 	}
 }
 

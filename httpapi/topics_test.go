@@ -183,3 +183,128 @@ func TestUnreadableSNS(t *testing.T) {
 		}
 	}
 }
+
+// TestSubscriptionOfAnotherAccount: who made a subscription to a topic of somebody
+// else manages it, and no third account does.
+func TestSubscriptionOfAnotherAccount(t *testing.T) {
+	e := serve(t, newStateBroker(), httpapi.Config{})
+	e.sns("Action=CreateTopic&Name=orders")
+	e.sns("Action=AddPermission&Label=L&AWSAccountId.member.1=111122223333&ActionName.member.1=Subscribe&TopicArn=" + ordersARN)
+	as := func(account, form string) response {
+		return e.query("Version=2010-03-31&"+form, "Authorization", strings.Replace(signedSNS, "any", account, 1))
+	}
+	const owner, third = "111122223333", "444455556666"
+	r := as(owner, "Action=Subscribe&Protocol=sqs&Endpoint=arn:aws:sqs:us-east-1:111122223333:q&TopicArn="+ordersARN)
+	_, rest, _ := strings.Cut(r.body, "<SubscriptionArn>")
+	arn, _, _ := strings.Cut(rest, "<")
+	for _, form := range []string{
+		"GetSubscriptionAttributes&SubscriptionArn=",
+		"SetSubscriptionAttributes&AttributeName=RawMessageDelivery&AttributeValue=true&SubscriptionArn=",
+		"Unsubscribe&SubscriptionArn=",
+	} {
+		if r := as(third, "Action="+form+arn); r.status != 403 || !strings.Contains(r.body, "is not authorized to perform: SNS:") {
+			t.Errorf("%.20s of a third account: got %d %s", form, r.status, r.body)
+		}
+		if r := as(owner, "Action="+form+arn); r.status != 200 {
+			t.Errorf("%.20s: got %d %s", form, r.status, r.body)
+		}
+	}
+	if r := as(owner, "Action=Unsubscribe&SubscriptionArn="+arn); r.status != 403 {
+		t.Errorf("of one that is gone: got %d %s, want 403", r.status, r.body)
+	}
+	e.broker.fault = cluster.ErrNoLeader
+	if r := as(owner, "Action=Unsubscribe&SubscriptionArn="+arn); r.status != 503 {
+		t.Errorf("without a leader: got %d %s, want 503", r.status, r.body)
+	}
+}
+
+// TestMaskedPassword: the password of an endpoint is told to nobody.
+func TestMaskedPassword(t *testing.T) {
+	e := serve(t, newStateBroker(), httpapi.Config{})
+	e.sns("Action=CreateTopic&Name=orders")
+	r := e.sns("Action=Subscribe&ReturnSubscriptionArn=true&Protocol=http&Endpoint=http://me:secret%2540@example.com/a@b&TopicArn=" + ordersARN)
+	_, rest, _ := strings.Cut(r.body, "<SubscriptionArn>")
+	arn, _, _ := strings.Cut(rest, "<")
+	for _, form := range []string{"GetSubscriptionAttributes&SubscriptionArn=" + arn, "ListSubscriptions", "ListSubscriptionsByTopic&TopicArn=" + ordersARN} {
+		if r := e.sns("Action=" + form); !strings.Contains(r.body, ">http://me:****@example.com/a@b<") {
+			t.Errorf("%.20s: got %s", form, r.body)
+		}
+	}
+}
+
+// TestLongSNSParameters: what is stored has a limit, and what could not exist is
+// refused.
+func TestLongSNSParameters(t *testing.T) {
+	e := serve(t, newStateBroker(), httpapi.Config{})
+	e.sns("Action=CreateTopic&Name=orders")
+	long := strings.Repeat("x", 10_000)
+	for form, message := range map[string]string{
+		"Subscribe&Protocol=http&Endpoint=http://example.com/" + long:                "Invalid parameter: Unreachable Endpoint",
+		"Subscribe&Protocol=sqs&Endpoint=arn:aws:sqs:us-east-1:000000000000:" + long: "Invalid parameter: SQS endpoint ARN",
+		"SetTopicAttributes&AttributeName=KmsMasterKeyId&AttributeValue=" + long:     "Invalid parameter: KmsMasterKeyId: must be at most 2048 characters long",
+		"SetTopicAttributes&AttributeName=SQSFailureFeedbackRoleArn&AttributeValue=" + long: "Invalid parameter: SQSFailureFeedbackRoleArn: " +
+			"must be at most 2048 characters long",
+		"Subscribe&Protocol=sqs&Endpoint=arn:aws:sqs:us-east-1:000000000000:q&Attributes.entry.1.key=SubscriptionRoleArn&Attributes.entry.1.value=" + long: "Invalid parameter: " +
+			"Attributes Reason: SubscriptionRoleArn: must be at most 2048 characters long",
+		"Subscribe&Protocol=sqs&Endpoint=arn:aws:sqs:us-east-1:000000000000:q&Attributes.entry.1.key=RedrivePolicy&Attributes.entry.1.value=" +
+			`{"deadLetterTargetArn":"arn:aws:sqs:us-east-1:000000000000:` + long + `"}`: "Invalid parameter: Attributes Reason: RedrivePolicy: deadLetterTargetArn is an invalid arn",
+	} {
+		if r := e.sns("Action=" + form + "&TopicArn=" + ordersARN); !strings.Contains(r.body, "<Message>"+message+"</Message>") {
+			t.Errorf("%.60s: got %.300s, want %s", form, r.body, message)
+		}
+	}
+}
+
+// TestEmptyTagKey: the framework of AWS refuses it.
+func TestEmptyTagKey(t *testing.T) {
+	e := serve(t, newStateBroker(), httpapi.Config{})
+	const want = "1 validation error detected: Value &apos;&apos; at &apos;tags.1.member.key&apos; failed to satisfy constraint: " +
+		"Member must have length greater than or equal to 1"
+	r := e.sns("Action=CreateTopic&Name=orders&Tags.member.1.Key=&Tags.member.1.Value=v")
+	if r.status != 400 || !strings.Contains(strings.ReplaceAll(r.body, "'", "&apos;"), "<Message>"+want+"</Message>") {
+		t.Errorf("got %d %s", r.status, r.body)
+	}
+}
+
+// TestConfirmBrokenARN: the topic's ARN need not be right, but an ARN of this
+// region it must be (AWS recording test_subscribe_external_http_endpoint).
+func TestConfirmBrokenARN(t *testing.T) {
+	e, token, _ := pending(t)
+	for _, arn := range []string{"x", "arn:aws:sns:us-east-1", "arn:aws:sns:us-west-2:000000000000:orders"} {
+		r := e.do("GET", "/?Action=ConfirmSubscription&TopicArn="+arn+"&Token="+token, nil)
+		if r.status != 400 || !strings.Contains(r.body, "<Message>Invalid parameter: Topic</Message>") {
+			t.Errorf("%s: got %d %s", arn, r.status, r.body)
+		}
+	}
+}
+
+// TestBrokenTopicPolicy: a policy without statements, or one whose statement lacks
+// something, permits nothing, and is refused when it is set.
+func TestBrokenTopicPolicy(t *testing.T) {
+	e := serve(t, newStateBroker(), httpapi.Config{})
+	e.sns("Action=CreateTopic&Name=orders")
+	set := func(statements string) response {
+		return e.sns("Action=SetTopicAttributes&AttributeName=Policy&TopicArn=" + ordersARN +
+			`&AttributeValue={"Version":"2012-10-17","Statement":[` + statements + "]}")
+	}
+	for _, statement := range []string{
+		``,
+		`{}`,
+		`{"Effect":"Maybe","Principal":"*","Action":"SNS:Publish","Resource":"*"}`,
+		`{"Effect":"Allow","Principal":{},"Action":"SNS:Publish","Resource":"*"}`,
+		`{"Effect":"Allow","Principal":"*","Resource":"*"}`,
+		`{"Effect":"Allow","Action":"SNS:Publish","Resource":"*"}`,
+	} {
+		if r := set(statement); r.status != 400 || !strings.Contains(r.body, "<Message>Invalid parameter: Policy Error: null</Message>") {
+			t.Errorf("%s: got %d %s", statement, r.status, r.body)
+		}
+	}
+	for _, statement := range []string{
+		`{"Effect":"Allow","Principal":{"AWS":"*"},"Action":"SNS:Publish","Resource":"*"}`,
+		`{"Effect":"Deny","Principal":"*","NotAction":["SNS:Publish"],"Resource":"*"}`,
+	} {
+		if r := set(statement); r.status != 200 {
+			t.Errorf("%s: got %d %s", statement, r.status, r.body)
+		}
+	}
+}

@@ -231,6 +231,20 @@ func TestCommandRoundTrip(t *testing.T) {
 	}
 }
 
+// TestManyTagKeys: a request may ask for the removal of more tags than a topic or a
+// queue can have.
+func TestManyTagKeys(t *testing.T) {
+	keys := make([]string, 16_000) // about what a request can hold
+	for _, c := range []Command{
+		sns.UntagResource{Topic: sns.TopicKey{Account: "000000000000", Name: "orders"}, Keys: keys},
+		sqs.UntagQueue{Queue: sqs.QueueKey{Account: "000000000000", Name: "orders"}, Keys: keys},
+	} {
+		if _, err := AppendCommand(nil, c, nil); err != nil {
+			t.Errorf("%T: %v", c, err)
+		}
+	}
+}
+
 // TestCommandCutOff: no command ends before its end, and none goes on after it.
 func TestCommandCutOff(t *testing.T) {
 	for _, c := range filledCommands() {

@@ -95,7 +95,7 @@ func tagResourceFields(f *fields, c sns.TagResource) sns.TagResource {
 
 func untagResourceFields(f *fields, c sns.UntagResource) sns.UntagResource {
 	c.Topic = topicKeyFields(f, c.Topic)
-	c.Keys = list(f, c.Keys, maxTags, stringFields)
+	c.Keys = list(f, c.Keys, maxTagKeys, stringFields)
 	return c
 }
 

@@ -7,13 +7,14 @@ import (
 // The most items that a list of a command or result may have. They are at
 // least what a valid request can hold; they bound what a decoder allocates.
 const (
-	maxBatchEntries = 10    // AWS: of SendMessageBatch and the other batches
-	maxReceived     = 10    // AWS: MaxNumberOfMessages
-	maxAttributes   = 64    // AWS knows 15 that can be set
-	maxTags         = 1_000 // AWS: 50 on a queue
-	maxSources      = 10    // AWS: sourceQueueArns of a RedriveAllowPolicy
-	maxNames        = 1_000 // AWS: MaxResults of the list actions
-	maxTasks        = 10    // AWS: of ListMessageMoveTasks
+	maxBatchEntries = 10     // AWS: of SendMessageBatch and the other batches
+	maxReceived     = 10     // AWS: MaxNumberOfMessages
+	maxAttributes   = 64     // AWS knows 15 that can be set
+	maxTags         = 1_024  // AWS: 50 on a queue; a JSON request may have so many
+	maxTagKeys      = 16_384 // unknown ones are ignored, so that AWS has no limit
+	maxSources      = 10     // AWS: sourceQueueArns of a RedriveAllowPolicy
+	maxNames        = 1_000  // AWS: MaxResults of the list actions
+	maxTasks        = 10     // AWS: of ListMessageMoveTasks
 )
 
 // The fields of what the commands share.
@@ -116,7 +117,7 @@ func tagQueueFields(f *fields, c sqs.TagQueue) sqs.TagQueue {
 
 func untagQueueFields(f *fields, c sqs.UntagQueue) sqs.UntagQueue {
 	c.Queue = queueKeyFields(f, c.Queue)
-	c.Keys = list(f, c.Keys, maxTags, stringFields)
+	c.Keys = list(f, c.Keys, maxTagKeys, stringFields)
 	return c
 }
 

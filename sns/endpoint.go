@@ -14,7 +14,7 @@ func ValidateEndpoint(topic TopicKey, p Protocol, endpoint string) *Error {
 		if !strings.HasPrefix(endpoint, p.String()+"://") {
 			return Invalid("Endpoint must match the specified protocol")
 		}
-		if !validURL(endpoint[len(p.String()+"://"):]) {
+		if len(endpoint) > maxURL || !validURL(endpoint[len(p.String()+"://"):]) {
 			return Invalid("Unreachable Endpoint")
 		}
 	case Email, EmailJSON:
@@ -46,7 +46,7 @@ func UnknownProtocol(name string) *Error {
 // topic; AWS says "Invalid parameter" twice then (AWS recording
 // test_validations_for_fifo).
 func validateQueue(topic TopicKey, endpoint string) *Error {
-	queue, ok := parseQueueARN(endpoint)
+	queue, ok := queueOf(endpoint)
 	if !ok {
 		return Invalid("SQS endpoint ARN")
 	}
@@ -66,6 +66,28 @@ func validURL(rest string) bool {
 	}
 	bad := func(r rune) bool { return !isAlphanumeric(r) && !strings.ContainsRune(".-:[]", r) }
 	return host != "" && host[0] != ':' && !strings.ContainsFunc(host, bad)
+}
+
+// MaskedEndpoint is an endpoint as it is shown: without the password that a URL may
+// have (SNS developer guide, "Fanout to HTTP/S endpoints").
+func MaskedEndpoint(p Protocol, endpoint string) string {
+	if p != HTTP && p != HTTPS {
+		return endpoint
+	}
+	scheme, rest, _ := strings.Cut(endpoint, "://")
+	authority := rest
+	if end := strings.IndexAny(rest, "/?#"); end >= 0 {
+		authority = rest[:end]
+	}
+	at := strings.LastIndexByte(authority, '@')
+	if at < 0 {
+		return endpoint
+	}
+	user, _, ok := strings.Cut(authority[:at], ":")
+	if !ok {
+		return endpoint
+	}
+	return scheme + "://" + user + ":****" + rest[at:]
 }
 
 func validEmail(address string) bool {

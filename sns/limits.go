@@ -38,6 +38,16 @@ const (
 	// pendingLife is how long a subscription waits for its confirmation.
 	pendingLife = 72 * time.Hour
 
+	// maxReference is the longest name of a key or a role, in bytes (AWS KMS and IAM
+	// API references: 2048).
+	maxReference = 2048
+	// maxURL is the longest endpoint of http and https, in bytes. It is our own: a
+	// page of a list has a hundred of them.
+	maxURL = 8192
+	// maxQueueName is the longest name of a queue (SQS API reference, CreateQueue).
+	maxQueueName = 80
+	maxQueueARN  = 256 // with room for long names of partitions and regions
+
 	// FIFOSuffix ends the name of every FIFO topic and FIFO queue, and of no
 	// other.
 	FIFOSuffix = ".fifo"

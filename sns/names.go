@@ -58,6 +58,13 @@ func parseQueueARN(text string) (q QueueARN, ok bool) {
 	return q, true
 }
 
+// queueOf reads the ARN of a queue that a client names. No queue's is longer than
+// maxQueueARN.
+func queueOf(text string) (QueueARN, bool) {
+	q, ok := parseQueueARN(text)
+	return q, ok && len(q.Name) <= maxQueueName && len(text) <= maxQueueARN
+}
+
 // TopicARN is the ARN of a topic.
 func TopicARN(region string, topic TopicKey) string {
 	return "arn:aws:sns:" + region + ":" + topic.Account + ":" + topic.Name

@@ -47,6 +47,9 @@ func (s *subscription) change(t *topic, a Attribute, w wording) *Error {
 		}
 		return w.refuse("ReplayPolicy: replay is not supported by Holdfast")
 	case SubscriptionRoleArn:
+		if len(a.Value) > maxReference {
+			return w.refuse(tooLong(a.Name))
+		}
 		s.put(a.Name, a.Value)
 		return nil
 	}
@@ -165,7 +168,7 @@ func parseRedrivePolicy(value string) (text string, queue QueueARN, reason strin
 		return "", queue, "invalid JSON. Attribute " + name + " is unknown."
 	}
 	arn, _ := plain(document.value("deadLetterTargetArn")) // what is no text is no ARN either
-	if queue, ok = parseQueueARN(arn); !ok {
+	if queue, ok = queueOf(arn); !ok {
 		return "", queue, "deadLetterTargetArn is an invalid arn"
 	}
 	return text, queue, ""
@@ -206,7 +209,7 @@ func SubscriptionAttributes(region string, r GetSubscriptionAttributesResult) []
 		{"SubscriptionArn", string(AppendSubscriptionARN(nil, arn, r.Subscription))},
 		{"TopicArn", arn},
 		{"Protocol", r.Protocol.String()},
-		{"Endpoint", r.Endpoint},
+		{"Endpoint", MaskedEndpoint(r.Protocol, r.Endpoint)},
 		{"Owner", r.Owner},
 		{"SubscriptionPrincipal", r.Principal},
 		{"PendingConfirmation", boolText(r.Pending)},

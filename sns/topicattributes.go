@@ -24,7 +24,7 @@ var topicRules = []topicRule{
 	{name: DisplayName, canonical: canonicalDisplayName},
 	{name: FifoThroughputScope, fifo: true, canonical: oneOf(FifoThroughputScope, "Topic", "MessageGroup")},
 	{name: FifoTopic, once: true, canonical: booleanOf(FifoTopic)},
-	{name: KmsMasterKeyID, canonical: anyText},
+	{name: KmsMasterKeyID, canonical: referenceOf(KmsMasterKeyID)},
 	{name: MaximumMessageSize, canonical: canonicalMaximumSize},
 	{name: Policy, canonical: canonicalPolicy},
 	{name: SignatureVersion, canonical: oneOf(SignatureVersion, "1", "2")},
@@ -52,7 +52,7 @@ func topicRuleOf(name AttributeName) (topicRule, bool) {
 		if kind == "SuccessFeedbackSampleRate" {
 			return topicRule{name: name, canonical: sampleRateOf(name)}, true
 		}
-		return topicRule{name: name, canonical: anyText}, true
+		return topicRule{name: name, canonical: referenceOf(name)}, true
 	}
 	return topicRule{}, false
 }
@@ -100,7 +100,19 @@ func (r *topicRule) text(value string) (text, reason string) {
 	return r.canonical(value)
 }
 
-func anyText(value string) (text, reason string) { return value, "" }
+// referenceOf takes the name of a key or a role, which nobody looks up.
+func referenceOf(name AttributeName) func(string) (string, string) {
+	return func(value string) (text, reason string) {
+		if len(value) > maxReference {
+			return "", tooLong(name)
+		}
+		return value, ""
+	}
+}
+
+func tooLong(name AttributeName) string {
+	return string(name) + ": must be at most " + strconv.Itoa(maxReference) + " characters long"
+}
 
 func noArchive(value string) (text, reason string) {
 	if value == "{}" {
@@ -179,9 +191,12 @@ func canonicalPolicy(value string) (text, reason string) {
 	if !ok {
 		statements = []string{document.value("Statement")}
 	}
+	if len(statements) == 0 {
+		return "", broken
+	}
 	for _, text := range statements {
 		s, ok := parseMembers(text)
-		if !ok || s.value("Effect") == "" || s.value("Principal") == "" && s.value("NotPrincipal") == "" {
+		if !ok || !isStatement(s) {
 			return "", broken
 		}
 		if reason := checkActions(s.value("Action")); reason != "" {
@@ -189,6 +204,15 @@ func canonicalPolicy(value string) (text, reason string) {
 		}
 	}
 	return value, ""
+}
+
+// isStatement reports whether a statement has what each must have. An empty
+// principal is none.
+func isStatement(s members) bool {
+	effect, _ := plain(s.value("Effect"))
+	principal := s.or("Principal", s.value("NotPrincipal"))
+	action := s.or("Action", s.value("NotAction"))
+	return (effect == "Allow" || effect == "Deny") && !slices.Contains([]string{"", `""`, "{}", "[]"}, principal) && action != "" && action != "[]"
 }
 
 // checkActions checks the actions of a statement; none stands for NotAction.

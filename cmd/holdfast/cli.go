@@ -91,7 +91,7 @@ func parse(args []string, stdout, stderr io.Writer) (parsed *kong.Context, done 
 func newParser(g *grammar, exit func(int), stdout, stderr io.Writer) (*kong.Kong, error) {
 	parser, err := kong.New(g,
 		kong.Name("holdfast"),
-		kong.Description("A message broker that speaks Amazon SQS."),
+		kong.Description("A message broker that speaks Amazon SQS and SNS."),
 		kong.DefaultEnvars("HOLDFAST"),
 		kong.Configuration(readConfigFile),
 		kong.ExplicitGroups([]kong.Group{

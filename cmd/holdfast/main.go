@@ -1,4 +1,4 @@
-// Command holdfast is a message broker that speaks Amazon SQS, and the tools
+// Command holdfast is a message broker that speaks Amazon SQS and SNS, and the tools
 // to look after it.
 package main
 

@@ -86,7 +86,7 @@ func (s *server) getSubscriptions(w http.ResponseWriter, r *http.Request) {
 	for _, sub := range page.Subscriptions {
 		answer.Subscriptions = append(answer.Subscriptions, Subscription{
 			ARN: string(sns.AppendSubscriptionARN(nil, arn, sub.Subscription)), Protocol: sub.Protocol.String(),
-			Endpoint: sub.Endpoint, Owner: sub.Owner, Pending: sub.Pending,
+			Endpoint: sns.MaskedEndpoint(sub.Protocol, sub.Endpoint), Owner: sub.Owner, Pending: sub.Pending,
 		})
 	}
 	if page.More {
