@@ -7,6 +7,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/hashicorp/raft"
+
 	"holdfast.internal/cluster/peer"
 )
 
@@ -58,6 +60,27 @@ func (m *members) target(name string) (peer.Target, error) {
 		}
 	}
 	return peer.Target{}, fmt.Errorf("find member %q: not in --cluster", name)
+}
+
+// agree checks that the members by raft's configuration are those that this node was
+// told of. Majorities are counted by the latter, so a list that is too short would
+// take too few followers for one.
+func (m *members) agree(servers []raft.Server) error {
+	told := []string{m.self.Name}
+	for _, t := range m.others {
+		told = append(told, t.Name)
+	}
+	var have []string
+	for _, s := range servers {
+		have = append(have, nameOf(s.ID))
+	}
+	slices.Sort(told)
+	slices.Sort(have)
+	if !slices.Equal(told, have) {
+		return fmt.Errorf("%w: --cluster names %s, but the members of its cluster are %s",
+			ErrIdentity, strings.Join(told, ", "), strings.Join(have, ", "))
+	}
+	return nil
 }
 
 // alone reports whether there are no others.

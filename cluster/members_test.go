@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -333,4 +334,30 @@ func (c *nodes) leaderAmongOthers(i int) int {
 		}
 	}
 	return -1
+}
+
+// TestMemberWithAnotherList: a member that is told of other members than its
+// cluster has does not start, since it would count majorities wrongly.
+func TestMemberWithAnotherList(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := startNodes(t, 3)
+		c.stop(2)
+		config := c.configs[2]
+		for name, list := range map[string][]peer.Target{
+			"too short": config.Members[1:],
+			"too long":  append(slices.Clone(config.Members), peer.Target{Name: "n4", Address: "n4:1"}),
+		} {
+			other := config
+			other.Members = list
+			other.PeerListener = c.lan.listen(c.address(2))
+			if n, err := Start(t.Context(), other); !errors.Is(err, ErrIdentity) {
+				t.Errorf("%s: got %v, want %v", name, err, ErrIdentity)
+				if n != nil {
+					_ = n.Close()
+				}
+			}
+		}
+		c.start(2)
+		c.awaitReady()
+	})
 }

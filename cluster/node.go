@@ -212,6 +212,11 @@ func (n *Node) openGroup(id identity, dog *watchdog) (err error) {
 	if n.group, err = openGroup(group); err != nil {
 		return err
 	}
+	if !empty {
+		if err := n.members.agree(n.group.raft.Load().GetConfiguration().Configuration().Servers); err != nil {
+			return errors.Join(err, n.group.close(n.cutOff))
+		}
+	}
 	n.gateway = newGateway(n)
 	n.gateway.handle()
 	return n.formation.resume(!empty)

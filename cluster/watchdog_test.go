@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"syscall"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -22,12 +23,12 @@ func elapsedIn(t *testing.T) func() time.Duration {
 // A process that stood still while it wrote goes on: its disk does not hang.
 func TestWatchdogDoesNotCountAPause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		code, pause := 0, time.Duration(0)
+		var code, pause, writing atomic.Int64 // the watchdog reads and writes them, too
 		run := elapsedIn(t)
-		elapsed := func() time.Duration { return run() + pause }
-		w := newWatchdog(func(c int, _ error) { code = c }, elapsed)
-		writing := elapsed()
-		w.busy = func() time.Duration { return elapsed() - writing }
+		elapsed := func() time.Duration { return run() + time.Duration(pause.Load()) }
+		w := newWatchdog(func(c int, _ error) { code.Store(int64(c)) }, elapsed)
+		writing.Store(int64(elapsed()))
+		w.busy = func() time.Duration { return elapsed() - time.Duration(writing.Load()) }
 		w.tick = func() {}
 		w.replaceable = func() bool { return true }
 		ctx, cancel := context.WithCancel(t.Context())
@@ -36,23 +37,23 @@ func TestWatchdogDoesNotCountAPause(t *testing.T) {
 		for range 3 {
 			time.Sleep(time.Second)
 			synctest.Wait()
-			pause += time.Hour
+			pause.Add(int64(time.Hour))
 		}
 		time.Sleep(time.Second)
 		synctest.Wait()
-		if code != 0 {
+		if code.Load() != 0 {
 			t.Fatal("an hour of pause was taken for a stall")
 		}
-		writing = elapsed()
+		writing.Store(int64(elapsed()))
 		time.Sleep(4 * time.Second)
 		synctest.Wait()
-		if code != 0 {
+		if code.Load() != 0 {
 			t.Fatal("a write of four seconds was taken for a stall")
 		}
 		time.Sleep(2 * time.Second)
 		synctest.Wait()
-		if code != ExitStall {
-			t.Errorf("got exit code %d for a write of six seconds, want %d", code, ExitStall)
+		if code.Load() != ExitStall {
+			t.Errorf("got exit code %d for a write of six seconds, want %d", code.Load(), ExitStall)
 		}
 	})
 }

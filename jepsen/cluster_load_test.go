@@ -148,7 +148,7 @@ func (c *trio) expectSameState() {
 
 // outage does something to the cluster while a client of each of the nodes sends
 // one message after the other, and returns how long it took from then until a
-// send that began afterwards was acknowledged. None of them may see an error.
+// send that began when it was done was acknowledged. None of them may see an error.
 func (c *trio) outage(q workload.Queue, nodes []*fault.Node, do func()) time.Duration {
 	c.t.Helper()
 	recorder := history.NewRecorder(io.Discard) // of their own: what they send is not received
@@ -176,16 +176,17 @@ func (c *trio) outage(q workload.Queue, nodes []*fault.Node, do func()) time.Dur
 		})
 	}
 	time.Sleep(100 * time.Millisecond) // of peace
+	start := recorder.Now()
+	do()
 	mu.Lock()
 	from = recorder.Now()
 	mu.Unlock()
-	do()
 	sending.Wait()
 	expectNoErrors(c.t, sent)
 	first := history.Never
 	for _, o := range sent {
 		if o.Outcome == history.OK && o.Call >= from {
-			first = min(first, o.Return-from)
+			first = min(first, o.Return-start)
 		}
 	}
 	return first
