@@ -159,9 +159,9 @@ func (s *State) Messages() uint64 {
 // held counts the messages of a queue, as Messages does.
 func (q *queue) held() int {
 	if q.fifo != nil {
-		return q.fifo.records.used
+		return int(q.fifo.records.used)
 	}
-	return q.messages.ready + q.messages.delayed + q.messages.records.used
+	return q.messages.ready + q.messages.delayed + int(q.messages.records.used)
 }
 
 func (q *queue) oldestArrival(now Time) Time {

@@ -41,7 +41,7 @@ func (r *record) arrivedAt() Time {
 type records struct {
 	pages  [][]record // all of recordPageSize, but a single one may be smaller
 	frozen []bool     // of each page: a Frozen refers to it
-	used   int
+	used   uint32
 	free   uint32 // first free slot plus one
 }
 
