@@ -53,7 +53,7 @@ unit:
 
 ## race: the same, and a few kills, under the race detector
 race:
-	$(timed) $(GO) test -race $(packages) ./jepsen
+	$(timed) { $(GO) test -race $(packages) && $(GO) test -race -run '^Test(Kill|ClusterKill)' ./jepsen; }
 
 ## conformance: what AWS answers, in both protocols
 conformance:
