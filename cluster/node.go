@@ -232,9 +232,9 @@ func (n *Node) clusterID() string {
 
 // Do proposes a command and returns its outcome. A SendMessageBatch has one body
 // (sqs.AppendContent) per entry, and so has a PublishBatch (sns.AppendMessage). An
-// *sqs.Error, *sns.Error or *raftfsm.SettingError in Outcome.Err is an answer; the error is ErrNoLeader, ErrOutcomeUnknown,
-// ErrOverloaded, or a fault. The deadline is that of ctx, or else
-// Config.RequestTimeout from now.
+// *sqs.Error, *sns.Error or *raftfsm.SettingError in Outcome.Err is an answer; the
+// error is ErrNoLeader, ErrOutcomeUnknown, ErrOverloaded, or a fault. The deadline
+// is that of ctx, or else Config.RequestTimeout from now.
 func (n *Node) Do(ctx context.Context, c raftfsm.Command, bodies ...[]byte) (raftfsm.Outcome, error) {
 	if _, ok := c.(sns.CreateTopic); ok {
 		if err := n.ensureSigningKey(ctx); err != nil {
