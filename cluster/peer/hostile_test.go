@@ -387,7 +387,7 @@ func TestRecalledRequest(t *testing.T) {
 // What is refused is logged, but not more than once a minute.
 func TestRefusalsAreLogged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var log bytes.Buffer
+		var log logBuffer
 		network := newPipes()
 		p := New(network, Config{
 			Name: "n2", ClusterID: func() string { return "c" }, Logger: slog.New(slog.NewTextHandler(&log, nil)),

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -213,4 +214,22 @@ func TestRaftLayer(t *testing.T) {
 	if _, err := there.Accept(); !errors.Is(err, net.ErrClosed) {
 		t.Errorf("accept on a closed layer: got %v, want net.ErrClosed", err)
 	}
+}
+
+// logBuffer is a log that may be read while it is written.
+type logBuffer struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (b *logBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.Write(p)
+}
+
+func (b *logBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.String()
 }
