@@ -15,6 +15,9 @@ import (
 	"github.com/hashicorp/raft"
 )
 
+// noMethod has no handler.
+const noMethod byte = 255
+
 // start serves a port on loopback until the test ends. With is called before
 // Serve.
 func start(t testing.TB, c Config, with func(*Port)) *Port {
@@ -22,10 +25,11 @@ func start(t testing.TB, c Config, with func(*Port)) *Port {
 	if c.ClusterID == nil {
 		c.ClusterID = func() string { return "c" }
 	}
-	p, err := Listen("127.0.0.1:0", c)
+	ln, err := ListenTCP("127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
+	p := New(ln, c)
 	if with != nil {
 		with(p)
 	}
@@ -80,7 +84,7 @@ func TestCallLargest(t *testing.T) {
 	if _, err := n1.Call(t.Context(), n2.Self(), MethodPropose, nil); !errors.Is(err, ErrBroken) {
 		t.Errorf("too large an answer: got %v, want ErrBroken", err)
 	}
-	if _, err := n1.Call(t.Context(), n2.Self(), MethodLeave, nil); !errors.Is(err, ErrNotSent) {
+	if _, err := n1.Call(t.Context(), n2.Self(), noMethod, nil); !errors.Is(err, ErrNotSent) {
 		t.Errorf("method without handler: got %v, want ErrNotSent", err)
 	}
 }
