@@ -73,7 +73,7 @@ func TestKillDuringMoveTasks(t *testing.T) {
 // reports whether it was still running at first.
 func awaitMoveTask(t *testing.T, c *workload.Client, source string, messages int) (running bool) {
 	t.Helper()
-	for end := time.Now().Add(30 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(2 * time.Minute); ; time.Sleep(20 * time.Millisecond) {
 		tasks, err := c.MoveTasks(t.Context(), source)
 		switch {
 		case err != nil || len(tasks) == 0:
