@@ -2,8 +2,10 @@ package httpapi_test
 
 import (
 	"crypto/sha256"
+	"encoding/base64"
 	"encoding/hex"
 	"fmt"
+	"net/url"
 	"strings"
 	"testing"
 
@@ -228,6 +230,56 @@ func TestMaskedPassword(t *testing.T) {
 	for _, form := range []string{"GetSubscriptionAttributes&SubscriptionArn=" + arn, "ListSubscriptions", "ListSubscriptionsByTopic&TopicArn=" + ordersARN} {
 		if r := e.sns("Action=" + form); !strings.Contains(r.body, ">http://me:****@example.com/a@b<") {
 			t.Errorf("%.20s: got %s", form, r.body)
+		}
+	}
+}
+
+// TestListSubscriptionsByOwner: the list is of those who have subscribed, not of
+// those whose topic it is.
+func TestListSubscriptionsByOwner(t *testing.T) {
+	e := serve(t, newStateBroker(), httpapi.Config{})
+	e.sns("Action=CreateTopic&Name=orders")
+	e.sns("Action=AddPermission&Label=L&AWSAccountId.member.1=111122223333&ActionName.member.1=Subscribe&TopicArn=" + ordersARN)
+	e.sns("Action=Subscribe&Protocol=sqs&Endpoint=arn:aws:sqs:us-east-1:000000000000:own&TopicArn=" + ordersARN)
+	other := strings.Replace(signedSNS, "any", "111122223333", 1)
+	as := func(form string) response { return e.query("Version=2010-03-31&"+form, "Authorization", other) }
+	as("Action=Subscribe&Protocol=sqs&Endpoint=arn:aws:sqs:us-east-1:111122223333:foreign&TopicArn=" + ordersARN)
+	const own, foreign = ":own</Endpoint>", ":foreign</Endpoint>"
+	if r := e.sns("Action=ListSubscriptions"); !strings.Contains(r.body, own) || strings.Contains(r.body, foreign) {
+		t.Errorf("the topic's account: got %s", r.body)
+	}
+	if r := as("Action=ListSubscriptions"); strings.Contains(r.body, own) || !strings.Contains(r.body, foreign) {
+		t.Errorf("the other account: got %s", r.body)
+	}
+	if r := e.sns("Action=ListSubscriptionsByTopic&TopicArn=" + ordersARN); !strings.Contains(r.body, own) || !strings.Contains(r.body, foreign) {
+		t.Errorf("the topic: got %s", r.body)
+	}
+}
+
+// TestNoPasswordInTokens: a NextToken tells nobody the password of an endpoint.
+func TestNoPasswordInTokens(t *testing.T) {
+	e := serve(t, newStateBroker(), httpapi.Config{})
+	e.sns("Action=CreateTopic&Name=orders")
+	const subscriptions = 250
+	for i := range subscriptions {
+		e.sns(fmt.Sprintf("Action=Subscribe&Protocol=http&Endpoint=http://me:secret%03d@example.com/&TopicArn=%s", i, ordersARN))
+	}
+	for _, action := range []string{"ListSubscriptions", "ListSubscriptionsByTopic&TopicArn=" + ordersARN} {
+		seen := 0
+		for token, pages := "", 0; pages == 0 || token != ""; pages++ {
+			r := e.sns("Action=" + action + "&NextToken=" + url.QueryEscape(token))
+			if r.status != 200 {
+				t.Fatalf("%s: got %d %s", action, r.status, r.body)
+			}
+			seen += strings.Count(r.body, ">http://me:****@example.com/<")
+			_, rest, _ := strings.Cut(r.body, "<NextToken>")
+			token, _, _ = strings.Cut(rest, "<")
+			if text, err := base64.StdEncoding.DecodeString(token); err != nil || strings.Contains(string(text), "secret") {
+				t.Errorf("%s: got the token %q, %v", action, text, err)
+			}
+		}
+		if seen != subscriptions {
+			t.Errorf("%s: got %d subscriptions, want %d", action, seen, subscriptions)
 		}
 	}
 }

@@ -35,9 +35,10 @@ func topicTagFields(f *fields, t sns.Tag) sns.Tag {
 }
 
 func subscriptionPlaceFields(f *fields, p sns.SubscriptionPlace) sns.SubscriptionPlace {
-	p.Topic = f.str(p.Topic)
+	p.Topic = topicKeyFields(f, p.Topic)
 	p.Protocol = sns.Protocol(f.byte(byte(p.Protocol)))
 	p.Endpoint = f.str(p.Endpoint)
+	f.fixed(p.Subscription[:])
 	return p
 }
 

@@ -111,8 +111,8 @@ type (
 		Subscription SubscriptionID
 		Signed       bool // the caller is known, and is of the owner's account
 	}
-	// ListSubscriptions asks for an account's subscriptions, in the order of
-	// topic, protocol and endpoint.
+	// ListSubscriptions asks for the subscriptions that an account has made, to
+	// whosever topics, in the order of topic, protocol and endpoint.
 	ListSubscriptions struct {
 		Account string
 		After   SubscriptionPlace // only subscriptions behind it
@@ -125,12 +125,14 @@ type (
 		After SubscriptionPlace
 		Limit int
 	}
-	// SubscriptionPlace is a place in a list of subscriptions; the zero value is
-	// the start.
+	// SubscriptionPlace is the place of a subscription in a list (PlaceOf); the zero
+	// value is the start. It goes through the hands of clients, so it has no more of
+	// an endpoint than they may see.
 	SubscriptionPlace struct {
-		Topic    string // name
-		Protocol Protocol
-		Endpoint string
+		Topic        TopicKey
+		Protocol     Protocol
+		Endpoint     string // up to the password, if it has one
+		Subscription SubscriptionID
 	}
 	// GetSubscriptionAttributes asks for all attributes of a subscription.
 	GetSubscriptionAttributes struct {
