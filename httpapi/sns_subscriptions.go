@@ -214,10 +214,10 @@ func setSubscriptionAttributes(r *request) error {
 	if err != nil {
 		return err
 	}
-	a, err := r.readAttribute()
+	a, given, err := r.readAttribute()
 	if err != nil {
 		return err
 	}
-	_, err = r.tell(sns.SetSubscriptionAttributes{Topic: topic, Subscription: id, Attribute: a})
+	_, err = r.tell(sns.SetSubscriptionAttributes{Topic: topic, Subscription: id, Attribute: a, Reset: !given})
 	return err
 }

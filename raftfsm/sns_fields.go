@@ -169,6 +169,7 @@ func setSubscriptionAttributesFields(f *fields, c sns.SetSubscriptionAttributes)
 	c.Topic = topicKeyFields(f, c.Topic)
 	f.fixed(c.Subscription[:])
 	c.Attribute = topicAttributeFields(f, c.Attribute)
+	c.Reset = f.bool(c.Reset)
 	return c
 }
 

@@ -88,11 +88,11 @@ type (
 		Topic        TopicKey
 		Subscription SubscriptionID // of a new one
 		Protocol     Protocol
-		Endpoint     string      // checked by ValidateEndpoint
-		Attributes   []Attribute // from CanonicalSubscriptionAttributes
-		Principal    string      // ARN of the caller
-		Owner        string      // account of the caller
-		Token        TokenHash   // of a pending one's confirmation
+		Endpoint     string // checked by ValidateEndpoint
+		Attributes   []Attribute
+		Principal    string    // ARN of the caller
+		Owner        string    // account of the caller
+		Token        TokenHash // of a pending one's confirmation
 	}
 	// ConfirmSubscription confirms the subscription that the token is of, whatever
 	// the topic.
@@ -139,11 +139,13 @@ type (
 		Topic        TopicKey
 		Subscription SubscriptionID
 	}
-	// SetSubscriptionAttributes sets one attribute; an empty Value removes it.
+	// SetSubscriptionAttributes sets one attribute. What an empty Value means
+	// depends on the attribute.
 	SetSubscriptionAttributes struct {
 		Topic        TopicKey
 		Subscription SubscriptionID
-		Attribute    Attribute // from CanonicalSubscriptionAttribute
+		Attribute    Attribute
+		Reset        bool // no value was given: the attribute is as in a new subscription
 	}
 )
 

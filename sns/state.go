@@ -42,7 +42,7 @@ func New() *State {
 func (s *State) Apply(at Moment, c Command) (Result, []Event, *Error) {
 	s.tick(&at)
 	result, err := s.apply(&at, c)
-	return result, s.events, err
+	return result, s.events, err.bounded()
 }
 
 func (s *State) apply(at *Moment, c Command) (Result, *Error) {

@@ -265,6 +265,9 @@ func (s *State) setSubscriptionAttributes(_ *Moment, c SetSubscriptionAttributes
 		return nil, err
 	}
 	changed := *sub
+	if c.Reset {
+		c.Attribute.Value = resetValue(c.Attribute.Name)
+	}
 	if err := changed.change(t, c.Attribute, setting); err != nil {
 		return nil, err
 	}
