@@ -109,7 +109,7 @@ func (r *reception) isDrained() bool {
 // attempt tries once, at the leader of a reign.
 func (r *reception) attempt(ctx context.Context, reign *reign) (raftfsm.Outcome, error) {
 	r.waited, r.again = r.waitedFor(), r.maybe
-	to := reign.leader
+	to := reign.to()
 	switch {
 	case r.hint.Name != "":
 		to, r.hint = r.hint, peer.Target{}
@@ -227,7 +227,7 @@ func (r *reception) there(ctx context.Context, reign *reign, to peer.Target) (ra
 	}
 	buf := r.calls.Get().(*[]byte)
 	*buf = appendReceive((*buf)[:0], receiveCall{
-		proposalCall: proposalCall{left: r.limit + receiveGrace - r.waited, again: r.again},
+		proposalCall: proposalCall{left: r.limit + receiveGrace - r.waited, again: r.again, relay: to == reign.via},
 		wait:         r.wait, waited: r.waited, id: id,
 	}, r.origin, command)
 	pending, err := r.port.Start(reign.ctx, to, peer.MethodReceive, *buf)
@@ -237,7 +237,7 @@ func (r *reception) there(ctx context.Context, reign *reign, to peer.Target) (ra
 	}
 	v := visit{reception: r, id: id, wait: wait, pending: pending, reign: reign}
 	outcome, err := v.await(ctx)
-	r.hint = r.hinted(v.leader, to)
+	r.hint = r.hinted(v.leader, to, reign)
 	return outcome, err
 }
 
@@ -314,6 +314,9 @@ func (v *visit) result(answer []byte, err error) (raftfsm.Outcome, error) {
 	}
 	outcome, leader, err := readAnswer(answer)
 	v.leader = leader
+	if errors.Is(err, ErrOutcomeUnknown) && v.idle() {
+		err = ErrNoLeader // as the member says that passed the receive on
+	}
 	if v.granted && (err == nil || errors.Is(err, ErrNoLeader)) {
 		v.maybe = false // what was granted was executed now, or not at all
 	}
@@ -421,6 +424,9 @@ func (g *gateway) answerReceive(ctx context.Context, from string, request []byte
 	if err != nil {
 		return answerError(err)
 	}
+	if call.relay && !g.group.leading.Load() {
+		return g.relayReceive(ctx, target, call, op)
+	}
 	v := guest{gateway: g, from: target, id: call.id, origin: op.Origin, left: call.left, began: g.elapsed()}
 	outcome, err := g.line.receive(ctx, &poll{
 		command: c, wait: call.wait, waited: call.waited, again: call.again, remote: true,
@@ -436,25 +442,26 @@ func (v *guest) propose(ctx context.Context, c sqs.ReceiveMessage) (raftfsm.Outc
 // parked tells the member of the client. It does not wait for the answer: if it is
 // lost, the number stays in use for longer than it must.
 func (v *guest) parked() {
-	request := appendTurn(nil, turnCall{kind: newsParked, id: v.id, number: v.origin.Number})
-	go func() {
-		ctx, cancel := context.WithTimeout(context.Background(), turnTimeout)
-		defer cancel()
-		_, _ = v.port.Call(ctx, v.from, peer.MethodTurn, request)
-	}()
+	news := turnCall{kind: newsParked, id: v.id, number: v.origin.Number}
+	go v.ask(context.Background(), v.from, news)
 }
 
 // turn asks the member of the client whether that is still there, and takes the
 // number under which the receive is to be proposed.
 func (v *guest) turn(ctx context.Context) bool {
+	a := v.ask(ctx, v.from, turnCall{kind: newsTurn, id: v.id, number: v.origin.Number})
+	v.origin = a.origin
+	return a.goOn
+}
+
+// ask tells a member news of a receive of its client's, and returns what it says.
+func (g *gateway) ask(ctx context.Context, to peer.Target, news turnCall) turnAnswer {
 	ctx, cancel := context.WithTimeout(ctx, turnTimeout)
 	defer cancel()
-	request := appendTurn(nil, turnCall{kind: newsTurn, id: v.id, number: v.origin.Number})
-	answer, err := v.port.Call(ctx, v.from, peer.MethodTurn, request)
+	answer, err := g.port.Call(ctx, to, peer.MethodTurn, appendTurn(nil, news))
 	if err != nil || len(answer) == 0 || answer[0] == 0 {
-		return false
+		return turnAnswer{}
 	}
 	op, err := raftfsm.DecodeOperation(answer[1:])
-	v.origin = op.Origin
-	return err == nil
+	return turnAnswer{goOn: err == nil, origin: op.Origin}
 }
