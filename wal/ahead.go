@@ -15,6 +15,9 @@ const (
 	aheadLow = 512 << 10
 )
 
+// zeros are written again and again, and never changed.
+var zeros [64 << 10]byte
+
 // ahead keeps zeros behind the records of the segment that is written, and syncs
 // it. A record that replaces zeros changes neither the length of the file nor
 // where it lies, so that its sync is one of data alone; behind the end of a file
@@ -111,8 +114,12 @@ func writeZeros(path string, from, to int64) (full bool, err error) {
 		return false, fmt.Errorf("open segment to write ahead: %w", err)
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	if _, err := f.WriteAt(make([]byte, to-from), from); err != nil {
-		return true, nil //nolint:nilerr // the next record meets what is not about room
+	for from < to {
+		n, err := f.WriteAt(zeros[:min(int64(len(zeros)), to-from)], from)
+		if err != nil {
+			return true, nil //nolint:nilerr // the next record meets what is not about room
+		}
+		from += int64(n)
 	}
 	if err := syncData(f); err != nil {
 		return false, fmt.Errorf("sync zeros: %w", err)
