@@ -2,7 +2,7 @@ package jepsen_test
 
 import (
 	"context"
-	"encoding/binary"
+	encoding "encoding/binary"
 	"errors"
 	"math/rand/v2"
 	"os"
@@ -212,7 +212,7 @@ func awaitTrue(t *testing.T, what string, is func() bool) {
 // zeros may follow it. Each record has its length before it.
 func lastRecord(segment []byte) (begin, end int) {
 	for {
-		length, n := binary.Uvarint(segment[end:])
+		length, n := encoding.Uvarint(segment[end:])
 		if n <= 0 || length == 0 {
 			return begin, end
 		}
