@@ -36,7 +36,8 @@ type members struct {
 // report is a pong and when it came, by elapsed.
 type report struct {
 	pong
-	at time.Duration
+	at  time.Duration
+	lag uint64 // entries that this node had applied when it asked, and the member had not
 }
 
 func newMembers(self string, all []peer.Target, elapsed func() time.Duration) *members {
@@ -86,11 +87,11 @@ func (m *members) agree(servers []raft.Server) error {
 // alone reports whether there are no others.
 func (m *members) alone() bool { return len(m.others) == 0 }
 
-// record takes in an answer.
-func (m *members) record(p pong) {
+// record takes in an answer. Applied is what this node had applied when it asked.
+func (m *members) record(p pong, applied uint64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.heard[p.Name] = report{p, m.elapsed()}
+	m.heard[p.Name] = report{pong: p, at: m.elapsed(), lag: applied - min(applied, p.Applied)}
 }
 
 // isNewLeader reports whether p is the first pong of a leader in its term.

@@ -197,7 +197,7 @@ func TestLed(t *testing.T) {
 		now := time.Hour
 		m := newMembers("n1", targets, func() time.Duration { return now })
 		for _, p := range test.heard {
-			m.record(p)
+			m.record(p, 0)
 		}
 		if got, ok := m.led(test.term); got.Name != test.want || ok != (test.want != "") {
 			t.Errorf("%s: got %q, %v, want %q", test.name, got.Name, ok, test.want)

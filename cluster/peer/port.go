@@ -45,9 +45,9 @@ type Config struct {
 	// ClusterID is the cluster that the node belongs to, "" until it is formed.
 	// It is asked for each connection. At most 255 bytes.
 	ClusterID func() string
-	// TLS is for both directions (LoadTLS). Nil: connections are in the clear,
-	// and names and cluster are believed.
-	TLS *tls.Config
+	// Credentials are for both directions. Nil: connections are in the clear, and
+	// names and cluster are believed.
+	Credentials *Credentials
 	// Logger gets what operators want to know. Default: discarded.
 	Logger *slog.Logger
 	// Now is the clock of deadlines. Default time.Now.

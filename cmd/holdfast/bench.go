@@ -8,7 +8,7 @@ import (
 )
 
 type benchCommand struct {
-	Endpoint    []string      `placeholder:"URL" help:"API ports to load. Without any, a node is started for the purpose."`
+	Endpoint    []string      `placeholder:"URL" help:"API ports to load, one of each node. Without any, a node is started for the purpose."`
 	Protocol    string        `default:"json" enum:"json,query" placeholder:"json|query" help:"Protocol to speak (${default})."`
 	Connections int           `short:"c" default:"64" placeholder:"N" help:"Connections at a time (${default})."`
 	Duration    time.Duration `default:"5s" placeholder:"D" help:"Of one measurement (${default})."`
