@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"reflect"
@@ -97,6 +98,18 @@ func TestAnsweredErrors(t *testing.T) {
 	for _, b := range [][]byte{nil, {0}, {99}, {byte(statusAnswered)}} {
 		if _, _, err := readAnswer(b); err == nil {
 			t.Errorf("%v was read", b)
+		}
+	}
+}
+
+// TestFailedCalls: what never left this process was not executed.
+func TestFailedCalls(t *testing.T) {
+	for _, test := range []struct{ err, want error }{
+		{fmt.Errorf("call n2: %w: %w", peer.ErrNotSent, context.DeadlineExceeded), ErrNoLeader},
+		{fmt.Errorf("call n2: %w", peer.ErrBroken), ErrOutcomeUnknown},
+	} {
+		if got := callError(test.err); !errors.Is(got, test.want) {
+			t.Errorf("%v: got %v, want %v", test.err, got, test.want)
 		}
 	}
 }
