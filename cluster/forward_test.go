@@ -46,8 +46,7 @@ func TestReceiveCallRoundTrip(t *testing.T) {
 }
 
 func TestAnswerRoundTrip(t *testing.T) {
-	g := &gateway{}
-	g.reign.Store(&reign{})
+	g := fakeGateway("")
 	content := func(b []byte, err error) raftfsm.Fetch { return func() ([]byte, error) { return b, err } }
 	outcome := raftfsm.Outcome{
 		Index:  7,
@@ -76,9 +75,15 @@ func TestAnswerRoundTrip(t *testing.T) {
 	}
 }
 
+// fakeGateway is n1's, where raft knows a leader, or none.
+func fakeGateway(leader string) *gateway {
+	g := &gateway{node: "n1", leader: func() (peer.Target, uint64, bool) { return peer.Target{Name: leader}, 1, leader != "" }}
+	g.reign.Store(&reign{route: route{leader: peer.Target{Name: "n3"}, known: true}}) // by the word of others
+	return g
+}
+
 func TestAnsweredErrors(t *testing.T) {
-	g := &gateway{}
-	g.reign.Store(&reign{route: route{known: true, leader: peer.Target{Name: "n2"}}})
+	g := fakeGateway("n2")
 	for _, test := range []struct {
 		err, want error
 		leader    string
@@ -90,6 +95,11 @@ func TestAnsweredErrors(t *testing.T) {
 	} {
 		if _, leader, err := readAnswer(g.answer(nil, test.err)); !errors.Is(err, test.want) || leader != test.leader {
 			t.Errorf("%v: got %v, leader %q", test.err, err, leader)
+		}
+	}
+	for _, leader := range []string{"", "n1"} { // none, or itself, which does not serve yet
+		if _, hint, _ := readAnswer(fakeGateway(leader).answer(nil, ErrNoLeader)); hint != "" {
+			t.Errorf("raft knows %q as the leader: got hint %q, want none", leader, hint)
 		}
 	}
 	if _, _, err := readAnswer(g.answer(nil, errors.New("disk on fire"))); err == nil || err.Error() != "leader answers: disk on fire" {
@@ -150,8 +160,7 @@ func TestRefusalOfNumber(t *testing.T) {
 // TestGrantedTurnThatWasNotUsed: when the leader says that it has not proposed the
 // receive, nothing may have been executed.
 func TestGrantedTurnThatWasNotUsed(t *testing.T) {
-	g := &gateway{}
-	g.reign.Store(&reign{})
+	g := fakeGateway("")
 	for _, granted := range []bool{false, true} {
 		r := &reception{gateway: g, numbering: numbering{origin: someOrigin, maybe: true}}
 		v := visit{reception: r, granted: granted}
