@@ -1,6 +1,7 @@
 package sqs
 
 import (
+	"cmp"
 	"math"
 	"slices"
 )
@@ -245,7 +246,7 @@ func (s *State) runTasks(at Moment, left *steps) (events []Event) {
 	if len(due) == 0 {
 		return nil
 	}
-	slices.SortStableFunc(due, func(a, b *queue) int { return int(a.task().due() - b.task().due()) })
+	slices.SortStableFunc(due, func(a, b *queue) int { return cmp.Compare(a.task().due(), b.task().due()) })
 	share := *left / 2
 	*left -= share
 	each := max(int(share)/len(due), 1)

@@ -115,7 +115,7 @@ func (s *State) createQueue(at Moment, c CreateQueue) (Result, []Event, *Error) 
 		return nil, nil, ValidateQueueName(c.Queue.Name, fifo)
 	}
 	if len(c.Tags) > MaxTags {
-		return nil, nil, tooManyTags(c.Queue)
+		return nil, nil, tooManyTags(c.Queue.Name)
 	}
 	settings := defaultSettings()
 	settings.fifo = fifo

@@ -150,8 +150,9 @@ func (s *State) NextPulse() (Time, bool) {
 
 // Available counts the messages that a receive at now would find, at most limit,
 // and of a FIFO queue the groups in place of the messages; 0 when there is no such
-// queue, or when it has the maximum in flight. A receive finds fewer when there is not room for all of them in flight, or when it moves
-// some to a dead-letter queue. It only reads.
+// queue, or when it has the maximum in flight. A receive finds fewer when there is
+// not room for all of them in flight, or when it moves some to a dead-letter queue.
+// It only reads.
 func (s *State) Available(key QueueKey, now Time, limit int) int {
 	q := s.queues[key]
 	if q == nil || q.damaged {

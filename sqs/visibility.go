@@ -23,8 +23,7 @@ func (s *State) changeMessageVisibilityBatch(at Moment, c ChangeMessageVisibilit
 // changeVisibility hides a message until the timeout has passed from now,
 // whether it is hidden or visible, and reports whether it is visible then. Any
 // handle of the message will do, also one that a later receive has replaced (AWS
-// recordings
-// test_change_message_visibility_after_visibility_timeout_expiration,
+// recordings test_change_message_visibility_after_visibility_timeout_expiration,
 // test_terminate_visibility_timeout_after_receive).
 func (q *queue) changeVisibility(now Time, e *VisibilityEntry) (visible bool, err *Error) {
 	if e.Receipt.Incarnation != q.incarnation {
