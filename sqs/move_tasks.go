@@ -276,10 +276,9 @@ func (s *State) runTask(at Moment, q *queue, most int, left *steps) []Event {
 		s.endTask(q, TaskFailed, MoveTaskTimedOut)
 		return nil
 	}
-	full := q.full(at)
+	full, wake := q.full(at), q.wake(at.Now, at.Rules.InFlightLimit)
 	freed := q.advance(at.Now, left)
-	events := q.roomEvent(freed || full && !q.full(at))
-	var moves []Event
+	var events, moves []Event
 	var failure Code
 	for most = min(most, t.allowance(at.Now)); len(moves) < most && left.take(); {
 		move, reason := s.moveNext(at.Now, q, t)
@@ -293,6 +292,9 @@ func (s *State) runTask(at Moment, q *queue, most int, left *steps) []Event {
 		}
 	}
 	t.spend(len(moves))
+	// Behind what was moved from a group there may be a message that is hidden.
+	freed = freed || q.wake(at.Now, at.Rules.InFlightLimit) < wake
+	events = append(q.roomEvent(freed || full && !q.full(at)), events...)
 	switch {
 	case failure != "":
 		s.endTask(q, TaskFailed, failure)

@@ -8,13 +8,13 @@ func (s *State) changeMessageVisibilityBatch(at Moment, c ChangeMessageVisibilit
 		return nil, nil, err
 	}
 	r := BatchResult{Errors: make([]*Error, len(c.Entries))}
-	wake, released := q.wake(at.Now), false
+	wake, released := q.wake(at.Now, at.Rules.InFlightLimit), false
 	for i := range c.Entries {
 		visible, err := q.changeVisibility(at.Now, &c.Entries[i])
 		r.Errors[i] = err
 		released = released || visible
 	}
-	if !released && q.wake(at.Now) >= wake {
+	if !released && q.wake(at.Now, at.Rules.InFlightLimit) >= wake {
 		return r, nil, nil
 	}
 	return r, []Event{{Kind: MessagesAvailable, Queue: q.key}}, nil
