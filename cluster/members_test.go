@@ -1,7 +1,6 @@
 package cluster
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -190,7 +189,7 @@ func TestThreeNodesFailOver(t *testing.T) {
 func TestMembersTellOtherSettings(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newNodes(t, 3)
-		logged := make([]bytes.Buffer, 3)
+		logged := make([]logBuffer, 3)
 		for i := range 3 {
 			c.configs[i].Seed = raftfsm.DefaultSettings()
 			c.configs[i].Seed.Region = fmt.Sprintf("us-east-%d", i+1)

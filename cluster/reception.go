@@ -2,9 +2,7 @@ package cluster
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
-	"fmt"
 	"sync"
 	"time"
 
@@ -21,10 +19,6 @@ const (
 	// answerGrace is how long the leader may be late with the answer to a receive
 	// whose wait is over, before it is taken for lost.
 	answerGrace = 500 * time.Millisecond
-
-	// turnTimeout is how long a member may take to say whether the client of a
-	// receive is still there.
-	turnTimeout = time.Second
 )
 
 // reception is a receive of one of this node's clients, on its way to an answer.
@@ -326,28 +320,6 @@ func (v *visit) result(answer []byte, err error) (raftfsm.Outcome, error) {
 	return outcome, err
 }
 
-// newsKind is what the leader tells of a receive that waits.
-type newsKind byte
-
-const (
-	newsParked newsKind = iota + 1 // nothing was available; its number is not in use any more
-	newsTurn                       // it has its turn, if its client is still there
-)
-
-// turnCall is such a telling.
-type turnCall struct {
-	kind   newsKind
-	id     uint64 // of the wait
-	number uint64 // that it had
-	answer chan turnAnswer
-}
-
-// turnAnswer says whether the receive is to be proposed, and as which operation.
-type turnAnswer struct {
-	goOn   bool
-	origin raftfsm.Origin
-}
-
 // hear takes news in. For its turn the receive gets a new number: from then on it
 // may be executed.
 func (v *visit) hear(news turnCall) turnAnswer {
@@ -364,104 +336,4 @@ func (v *visit) hear(news turnCall) turnAnswer {
 	}
 	v.granted, v.maybe = true, true
 	return turnAnswer{true, v.origin}
-}
-
-// answerTurn is the peer.Handler of news about receives that wait.
-func (g *gateway) answerTurn(ctx context.Context, _ string, request []byte) []byte {
-	r := callReader{data: request}
-	format, kind := r.byte(), newsKind(r.byte())
-	news := turnCall{kind: kind, id: r.number(), number: r.number(), answer: make(chan turnAnswer, 1)}
-	wait := g.waits.find(news.id)
-	if r.bad || format != forwardFormat || wait == nil {
-		return appendTurnAnswer(nil, turnAnswer{})
-	}
-	select {
-	case wait.news <- news:
-	case <-ctx.Done():
-		return nil
-	}
-	return appendTurnAnswer(nil, <-news.answer)
-}
-
-func appendTurn(dst []byte, news turnCall) []byte {
-	dst = append(dst, forwardFormat, byte(news.kind))
-	dst = binary.AppendUvarint(dst, news.id)
-	return binary.AppendUvarint(dst, news.number)
-}
-
-func appendTurnAnswer(dst []byte, a turnAnswer) []byte {
-	if !a.goOn {
-		return append(dst, 0)
-	}
-	return raftfsm.AppendOperation(append(dst, 1), a.origin, nil)
-}
-
-// guest is a receive of another member's client in the line of this one.
-type guest struct {
-	*gateway
-	from   peer.Target
-	id     uint64 // of the wait, there
-	origin raftfsm.Origin
-	left   time.Duration
-	began  time.Duration
-}
-
-// answerReceive is the peer.Handler of receives.
-func (g *gateway) answerReceive(ctx context.Context, from string, request []byte) []byte {
-	r := callReader{data: request}
-	call := receiveCall{proposalCall: r.head()}
-	call.wait, call.waited, call.id = time.Duration(r.signed())*time.Millisecond, r.millis(), r.number()
-	op, err := r.operation()
-	if err != nil {
-		return answerError(fmt.Errorf("read receive: %w", err))
-	}
-	command, _, err := raftfsm.DecodeCommand(op.Command)
-	c, ok := command.(sqs.ReceiveMessage)
-	if err != nil || !ok {
-		return answerError(fmt.Errorf("read receive: %w", errors.Join(errForward, err)))
-	}
-	target, err := g.members.target(from)
-	if err != nil {
-		return answerError(err)
-	}
-	if call.relay && !g.group.leading.Load() {
-		return g.relayReceive(ctx, target, call, op)
-	}
-	v := guest{gateway: g, from: target, id: call.id, origin: op.Origin, left: call.left, began: g.elapsed()}
-	outcome, err := g.line.receive(ctx, &poll{
-		command: c, wait: call.wait, waited: call.waited, again: call.again, remote: true,
-		turn: v.turn, parked: v.parked, propose: v.propose,
-	})
-	return g.answer(&outcome, err)
-}
-
-func (v *guest) propose(ctx context.Context, c sqs.ReceiveMessage) (raftfsm.Outcome, error) {
-	return v.group.proposeOnce(ctx, c, v.origin, v.left-(v.elapsed()-v.began))
-}
-
-// parked tells the member of the client. It does not wait for the answer: if it is
-// lost, the number stays in use for longer than it must.
-func (v *guest) parked() {
-	news := turnCall{kind: newsParked, id: v.id, number: v.origin.Number}
-	go v.ask(context.Background(), v.from, news)
-}
-
-// turn asks the member of the client whether that is still there, and takes the
-// number under which the receive is to be proposed.
-func (v *guest) turn(ctx context.Context) bool {
-	a := v.ask(ctx, v.from, turnCall{kind: newsTurn, id: v.id, number: v.origin.Number})
-	v.origin = a.origin
-	return a.goOn
-}
-
-// ask tells a member news of a receive of its client's, and returns what it says.
-func (g *gateway) ask(ctx context.Context, to peer.Target, news turnCall) turnAnswer {
-	ctx, cancel := context.WithTimeout(ctx, turnTimeout)
-	defer cancel()
-	answer, err := g.port.Call(ctx, to, peer.MethodTurn, appendTurn(nil, news))
-	if err != nil || len(answer) == 0 || answer[0] == 0 {
-		return turnAnswer{}
-	}
-	op, err := raftfsm.DecodeOperation(answer[1:])
-	return turnAnswer{goOn: err == nil, origin: op.Origin}
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"holdfast.internal/cluster/peer"
@@ -104,8 +105,12 @@ func TestPollOfFollowerThatLostTheLeader(t *testing.T) {
 		if d := <-polled; len(d.Messages) != 0 {
 			t.Errorf("got %+v for a client that has left", d.Messages)
 		}
-		if waits := len(c.list[3-leader-follower].gateway.waits.open); waits != 0 {
-			t.Errorf("%d receives are left at the member between", waits)
+		synctest.Wait()
+		waits := &c.list[3-leader-follower].gateway.waits
+		waits.mu.Lock()
+		defer waits.mu.Unlock()
+		if len(waits.open) != 0 {
+			t.Errorf("%d receives are left at the member between", len(waits.open))
 		}
 	})
 }

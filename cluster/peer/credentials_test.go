@@ -1,7 +1,6 @@
 package peer
 
 import (
-	"bytes"
 	"crypto/tls"
 	"errors"
 	"io"
@@ -240,7 +239,7 @@ type rotation struct {
 	t    *testing.T
 	dir  string
 	name string
-	log  bytes.Buffer
+	log  logBuffer
 	port *Port
 }
 
