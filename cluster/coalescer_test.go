@@ -110,9 +110,9 @@ func TestCoalescerBoundsFanOut(t *testing.T) {
 		answered.Wait()
 		var got []string
 		for len(r.entries) > 0 {
-			var marks []byte
+			marks := []int{}
 			for _, command := range <-r.entries {
-				marks = append(marks, command[0])
+				marks = append(marks, int(command[0]))
 			}
 			got = append(got, fmt.Sprint(marks))
 		}
