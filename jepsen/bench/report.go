@@ -29,6 +29,7 @@ type Host struct {
 type Measured struct {
 	Phase        string  `json:"phase"`
 	Protocol     string  `json:"protocol"`
+	Client       string  `json:"client"`
 	Connections  int     `json:"connections"`
 	Body         int     `json:"body"`
 	Batch        int     `json:"batch"`
@@ -80,7 +81,7 @@ func (o Options) summary(phase string, measured []*measurement) Measured {
 		requestRates = append(requestRates, float64(m.requests)/m.elapsed.Seconds())
 	}
 	r := Measured{
-		Phase: phase, Protocol: o.Protocol, Connections: o.Connections, Body: o.Body, Batch: o.Batch,
+		Phase: phase, Protocol: o.Protocol, Client: o.Client, Connections: o.Connections, Body: o.Body, Batch: o.Batch,
 		Queues: o.Queues, Groups: o.Groups, Seconds: all.elapsed.Seconds(), Messages: all.messages,
 		Rate: median(rates), RequestsRate: median(requestRates), Rounds: len(measured),
 		P50: microseconds(all.latency.quantile(0.5)), P99: microseconds(all.latency.quantile(0.99)), Max: microseconds(all.latency.max),
@@ -179,8 +180,8 @@ type table struct {
 
 func newTable(out io.Writer) *table {
 	t := &table{out: out}
-	t.write("%-6s %-5s %5s %5s %9s %9s %9s %9s %9s %6s %9s %6s   %s\n",
-		"phase", "proto", "conns", "batch", "msg/s", "req/s", "p50 ms", "p99 ms", "max ms", "errors", "floor/s", "ratio", "CPU µs a request: load + node (floor)")
+	t.write("%-6s %-5s %-8s %5s %5s %9s %9s %9s %9s %9s %6s %9s %6s   %s\n",
+		"phase", "proto", "client", "conns", "batch", "msg/s", "req/s", "p50 ms", "p99 ms", "max ms", "errors", "floor/s", "ratio", "CPU µs a request: load + node (floor)")
 	return t
 }
 
@@ -195,8 +196,8 @@ func (t *table) row(r Measured) {
 	if r.Ratio > 0 {
 		floor, ratio = fmt.Sprintf("%.0f", r.FloorRate), fmt.Sprintf("%.2f", r.Ratio)
 	}
-	t.write("%-6s %-5s %5d %5d %9.0f %9.0f %9.3f %9.3f %9.3f %6d %9s %6s   %.1f + %.1f (%.1f)\n",
-		r.Phase, r.Protocol, r.Connections, r.Batch, r.Rate, r.RequestsRate, r.P50/1000, r.P99/1000, r.Max/1000,
+	t.write("%-6s %-5s %-8s %5d %5d %9.0f %9.0f %9.3f %9.3f %9.3f %6d %9s %6s   %.1f + %.1f (%.1f)\n",
+		r.Phase, r.Protocol, r.Client, r.Connections, r.Batch, r.Rate, r.RequestsRate, r.P50/1000, r.P99/1000, r.Max/1000,
 		r.Errors, floor, ratio, r.ClientCPU, r.ServerCPU, r.FloorCPU)
 	if r.FirstError != "" {
 		t.write("       first error: %s\n", r.FirstError)
