@@ -26,28 +26,30 @@ func (r route) to() peer.Target {
 	return r.leader
 }
 
-// route finds the way to the leader. A node whose link to the leader is cut, in one
-// direction or both, cannot replace it while the others hear it; then one of them
-// passes its requests on.
+// route finds the way to the leader.
 func (g *gateway) route() route {
 	leader, term, known := g.group.leader()
 	if known && leader.Name == g.node {
 		return route{leader: leader, here: true, known: true}
 	}
-	direct := route{leader: leader, known: known}
-	if known {
-		target, err := g.members.target(leader.Name)
-		direct = route{leader: target, known: err == nil}
-	}
-	if direct.known && !g.members.isDeaf(leader.Name) {
+	return g.members.route(leader.Name, term, known)
+}
+
+// route finds the way to another member that leads, if one is known by raft in this
+// term. A node whose link to the leader is cut, in one direction or both, cannot
+// replace it while the others hear it; then one of them passes its requests on.
+func (m *members) route(leader string, term uint64, known bool) route {
+	target, err := m.target(leader)
+	direct := route{leader: target, known: known && err == nil}
+	if direct.known && !m.isDeaf(leader) {
 		return direct
 	}
-	told, ok := g.members.led(term)
-	if !ok || direct.known && told.Leader != leader.Name {
+	told, ok := m.led(term)
+	if !ok || direct.known && told.Leader != leader {
 		return direct
 	}
-	to, err := g.members.target(told.Leader)
-	by, byErr := g.members.target(told.Name)
+	to, err := m.target(told.Leader)
+	by, byErr := m.target(told.Name)
 	switch {
 	case err != nil || byErr != nil:
 		return direct

@@ -126,6 +126,24 @@ func TestPollOfFollowerThatLostTheLeaderEndsEmpty(t *testing.T) {
 	})
 }
 
+// TestPollOutlivesTheRelay: a poll that waits at the leader through another member
+// and loses both is answered empty in time, for nothing was executed.
+func TestPollOutlivesTheRelay(t *testing.T) {
+	acrossCuts(t, func(t *testing.T, c *nodes, leader, follower int) {
+		polled := make(chan Delivery, 1)
+		began := time.Now()
+		go func() { polled <- receive(t, c.list[follower], 5*time.Second) }()
+		time.Sleep(3 * time.Second)
+		c.kill(leader)
+		time.Sleep(50 * time.Millisecond)
+		c.kill(3 - leader - follower)
+		d := <-polled
+		if took := time.Since(began); len(d.Messages) != 0 || took < 4900*time.Millisecond || took > 6*time.Second {
+			t.Errorf("got %+v after %v, want an empty answer after 5s", d.Messages, took)
+		}
+	})
+}
+
 // TestRelayedIsExecutedOnce although the answer of the member between is lost, or
 // the leader dies behind it.
 func TestRelayedIsExecutedOnce(t *testing.T) {
@@ -179,37 +197,65 @@ func TestRelayGoesOverOneMember(t *testing.T) {
 	}
 }
 
-// TestLed: whose word counts about the leader.
-func TestLed(t *testing.T) {
+// TestRoute: whose word counts about the leader, and who is asked.
+func TestRoute(t *testing.T) {
 	for _, test := range []struct {
-		name  string
-		heard []pong
-		term  uint64
-		want  string // "" for nobody
+		name   string
+		leader string // that raft knows, in term 3; "" for none
+		silent bool   // it has answered, and then not for deafAfter
+		heard  []pong
+		want   string // leader, and the member between
 	}{
-		{"nobody is up", nil, 1, ""},
-		{"nobody knows a leader", []pong{{Name: "n2", Term: 3}}, 1, ""},
-		{"one knows", []pong{{Name: "n2", Term: 3}, {Name: "n3", Term: 3, Leader: "n4"}}, 3, "n3"},
-		{"newer term", []pong{{Name: "n2", Term: 4, Leader: "n3"}, {Name: "n4", Term: 3, Leader: "n5"}}, 3, "n2"},
-		{"the leader says so itself", []pong{{Name: "n2", Term: 4, Leader: "n3"}, {Name: "n3", Term: 4, Leader: "n3", Leads: true}}, 3, "n3"},
-		{"an old term", []pong{{Name: "n2", Term: 2, Leader: "n3"}}, 3, ""},
-		{"this node is meant", []pong{{Name: "n2", Term: 3, Leader: "n1"}}, 3, ""},
+		{name: "nobody knows a leader", heard: []pong{{Name: "n2", Term: 3}}},
+		{name: "raft knows", leader: "n4", want: "n4"},
+		{name: "raft knows another one than is told", leader: "n4", heard: []pong{{Name: "n2", Term: 3, Leader: "n3"}}, want: "n4"},
+		{name: "raft knows one that is silent", leader: "n4", silent: true, want: "n4"},
+		{name: "and another one hears it", leader: "n4", silent: true, heard: []pong{{Name: "n2", Term: 3, Leader: "n4"}}, want: "n4 n2"},
+		{name: "and another one hears somebody else", leader: "n4", silent: true, heard: []pong{{Name: "n2", Term: 4, Leader: "n3"}}, want: "n4"},
+		{name: "raft knows a stranger", leader: "n9"},
+		{name: "one is told", heard: []pong{{Name: "n2", Term: 3}, {Name: "n3", Term: 3, Leader: "n4"}}, want: "n4 n3"},
+		{name: "of two terms", heard: []pong{{Name: "n2", Term: 4, Leader: "n3"}, {Name: "n4", Term: 3, Leader: "n5"}}, want: "n3 n2"},
+		{name: "the leader says so itself", heard: []pong{{Name: "n2", Term: 4, Leader: "n3"}, {Name: "n3", Term: 4, Leader: "n3", Leads: true}}, want: "n3"},
+		{name: "an old term", heard: []pong{{Name: "n2", Term: 2, Leader: "n3"}}},
+		{name: "this node is told", heard: []pong{{Name: "n2", Term: 3, Leader: "n1"}}},
+		{name: "a stranger is told", heard: []pong{{Name: "n2", Term: 3, Leader: "n9"}}},
 	} {
-		var targets []peer.Target
-		for name := range strings.FieldsSeq("n1 n2 n3 n4 n5") {
-			targets = append(targets, peer.Target{Name: name, Address: name + ":1"})
+		m, now := fakeMembers()
+		if test.silent {
+			m.record(pong{Name: test.leader, Term: 3, Leader: test.leader, Leads: true}, 0)
+			*now += deafAfter + 1
 		}
-		now := time.Hour
-		m := newMembers("n1", targets, func() time.Duration { return now })
 		for _, p := range test.heard {
 			m.record(p, 0)
 		}
-		if got, ok := m.led(test.term); got.Name != test.want || ok != (test.want != "") {
-			t.Errorf("%s: got %q, %v, want %q", test.name, got.Name, ok, test.want)
+		r := m.route(test.leader, 3, test.leader != "")
+		got := strings.TrimSpace(r.leader.Name + " " + r.via.Name)
+		if !r.known {
+			got = ""
 		}
-		now += upFor + 1
-		if got, ok := m.led(test.term); ok {
-			t.Errorf("%s: got %q, who is not up any more", test.name, got.Name)
+		if got != test.want || r.here {
+			t.Errorf("%s: got %+v, want %q", test.name, r, test.want)
+		}
+		*now += upFor + 1
+		if r := m.route("", 3, false); r.known {
+			t.Errorf("%s: got %+v, by the word of one that is not up any more", test.name, r)
+		}
+	}
+}
+
+// TestHints are followed to members that are heard, if they are news.
+func TestHints(t *testing.T) {
+	m, now := fakeMembers()
+	m.record(pong{Name: "n4"}, 0)
+	*now += deafAfter + 1
+	m.record(pong{Name: "n5"}, 0)
+	g := &gateway{node: "n1", members: m}
+	r := &reign{route: route{leader: peer.Target{Name: "n3"}, via: peer.Target{Name: "n2"}, known: true}}
+	for hint, want := range map[string]string{
+		"": "", "n1": "", "n2": "", "n3": "", "n4": "", "n5": "n5", "n9": "",
+	} {
+		if got := g.hinted(hint, peer.Target{Name: "n2"}, r); got.Name != want {
+			t.Errorf("n2 says %q: got %q, want %q", hint, got.Name, want)
 		}
 	}
 }

@@ -192,13 +192,17 @@ func (t *table) write(format string, arguments ...any) {
 }
 
 func (t *table) row(r Measured) {
-	floor, ratio := "-", "-"
+	floor, ratio, floorCPU := "-", "-", "-"
 	if r.Ratio > 0 {
-		floor, ratio = fmt.Sprintf("%.0f", r.FloorRate), fmt.Sprintf("%.2f", r.Ratio)
+		floor, ratio, floorCPU = fmt.Sprintf("%.0f", r.FloorRate), fmt.Sprintf("%.2f", r.Ratio), fmt.Sprintf("%.1f", r.FloorCPU)
 	}
-	t.write("%-6s %-5s %-8s %5d %5d %9.0f %9.0f %9.3f %9.3f %9.3f %6d %9s %6s   %.1f + %.1f (%.1f)\n",
+	nodeCPU := "?" // of nodes that somebody else runs
+	if r.ServerCPU > 0 {
+		nodeCPU = fmt.Sprintf("%.1f", r.ServerCPU)
+	}
+	t.write("%-6s %-5s %-8s %5d %5d %9.0f %9.0f %9.3f %9.3f %9.3f %6d %9s %6s   %.1f + %s (%s)\n",
 		r.Phase, r.Protocol, r.Client, r.Connections, r.Batch, r.Rate, r.RequestsRate, r.P50/1000, r.P99/1000, r.Max/1000,
-		r.Errors, floor, ratio, r.ClientCPU, r.ServerCPU, r.FloorCPU)
+		r.Errors, floor, ratio, r.ClientCPU, nodeCPU, floorCPU)
 	if r.FirstError != "" {
 		t.write("       first error: %s\n", r.FirstError)
 	}
