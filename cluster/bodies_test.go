@@ -111,7 +111,7 @@ func receiveAll(t *testing.T, n *Node, missing ...int) {
 
 func TestDamagedBodyKeepsBackNoOther(t *testing.T) {
 	c := diskConfig(t)
-	var log bytes.Buffer
+	var log logBuffer
 	c.Logger = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelError}))
 	n := sendToDisk(t, c)
 	spoil(t, c, 3)

@@ -2,7 +2,6 @@ package cluster
 
 import (
 	"context"
-	"crypto/tls"
 	"fmt"
 	"log/slog"
 	"net"
@@ -29,8 +28,8 @@ type Config struct {
 	// PeerListener is where this member's peer port listens; the others reach it at
 	// its address in Members. Start takes it over, and Close closes it.
 	PeerListener net.Listener
-	// PeerTLS is for both directions (peer.LoadTLS). Nil: in the clear.
-	PeerTLS *tls.Config
+	// PeerCredentials are for both directions. Nil: in the clear.
+	PeerCredentials *peer.Credentials
 	// Seed is what the replicated settings are when the cluster forms. Later it
 	// is only compared with them. Its cluster id and keys are not looked at.
 	// Default raftfsm.DefaultSettings.

@@ -18,7 +18,8 @@
 //
 // and, as a member of a cluster, to
 //
-//	gateway      carries commands and receives to the leader, until they are answered
+//	gateway      carries commands and receives to the leader, until they are answered,
+//	             and those of a member that does not reach the leader
 //	formation    turns blank nodes into a cluster, once
 //	port         the peer port (package peer), for raft and for requests
 //	pings        ask the other members how they are

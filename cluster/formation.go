@@ -299,7 +299,7 @@ func isFounder(founders []founder, name, raftID string) bool {
 func (f *formation) propose(mine standing, answers []standing) (obstacle string, err error) {
 	for _, a := range answers {
 		if a.Name < mine.Name || a.Stage != blank {
-			return fmt.Sprintf("%s has yet to propose one", answers[0].Name), nil
+			return fmt.Sprintf("%s has yet to propose one", a.Name), nil
 		}
 	}
 	p := promise{ClusterID: uuid.NewString()}

@@ -30,6 +30,7 @@ const forwardFormat = 1
 const (
 	flagGrows = 1 << iota // the command makes the state larger: admission may hold it back
 	flagAgain             // it may have been executed
+	flagRelay             // a member that does not lead passes it on to the leader
 )
 
 // callStatus is the first byte of an answer.
@@ -51,6 +52,7 @@ type proposalCall struct {
 	left  time.Duration // until its caller gives up
 	grows bool
 	again bool
+	relay bool
 }
 
 func (c *proposalCall) flags() (flags byte) {
@@ -59,6 +61,9 @@ func (c *proposalCall) flags() (flags byte) {
 	}
 	if c.again {
 		flags |= flagAgain
+	}
+	if c.relay {
+		flags |= flagRelay
 	}
 	return flags
 }
@@ -137,7 +142,7 @@ func (r *callReader) head() (c proposalCall) {
 		r.data, r.bad = nil, true
 	}
 	flags := r.byte()
-	c.grows, c.again = flags&flagGrows != 0, flags&flagAgain != 0
+	c.grows, c.again, c.relay = flags&flagGrows != 0, flags&flagAgain != 0, flags&flagRelay != 0
 	c.left = r.millis()
 	return c
 }
@@ -151,14 +156,18 @@ func (r *callReader) operation() (raftfsm.Operation, error) {
 }
 
 // answerProposal is the peer.Handler of proposals.
-func (g *gateway) answerProposal(ctx context.Context, _ string, request []byte) []byte {
+func (g *gateway) answerProposal(ctx context.Context, from string, request []byte) []byte {
 	r := callReader{data: request}
 	call := r.head()
 	op, err := r.operation()
 	if err != nil {
 		return answerError(fmt.Errorf("read proposal: %w", err))
 	}
-	if !g.group.leading.Load() {
+	switch {
+	case g.group.leading.Load():
+	case call.relay:
+		return g.relayProposal(ctx, from, call, op)
+	default:
 		return g.notLeader()
 	}
 	p := g.group.coalescer.take()

@@ -77,7 +77,7 @@ func TestAnswerRoundTrip(t *testing.T) {
 
 func TestAnsweredErrors(t *testing.T) {
 	g := &gateway{}
-	g.reign.Store(&reign{known: true, leader: peer.Target{Name: "n2"}})
+	g.reign.Store(&reign{route: route{known: true, leader: peer.Target{Name: "n2"}}})
 	for _, test := range []struct {
 		err, want error
 		leader    string

@@ -36,13 +36,12 @@ type gateway struct {
 	drain   func()
 }
 
-// reign is a time in which this node knows the same leader, or none.
+// reign is a time in which this node knows the same leader, and the same way to it,
+// or none.
 type reign struct {
-	leader peer.Target
-	here   bool            // the leader is this node
-	known  bool            // there is a leader
-	ctx    context.Context // ends with the reign
-	end    context.CancelFunc
+	route
+	ctx context.Context // ends with the reign
+	end context.CancelFunc
 }
 
 func newGateway(n *Node) *gateway {
@@ -54,12 +53,12 @@ func newGateway(n *Node) *gateway {
 	g.drain = sync.OnceFunc(func() { close(g.drained) })
 	g.calls.New = func() any { return new([]byte) }
 	g.waits.open = map[uint64]*remoteWait{}
-	g.reign.Store(newReign(context.Background(), peer.Target{}, false, false))
+	g.reign.Store(newReign(context.Background(), route{}))
 	return g
 }
 
-func newReign(ctx context.Context, leader peer.Target, here, known bool) *reign {
-	r := &reign{leader: leader, here: here, known: known}
+func newReign(ctx context.Context, way route) *reign {
+	r := &reign{route: way}
 	r.ctx, r.end = context.WithCancel(ctx)
 	return r
 }
@@ -71,28 +70,36 @@ func (g *gateway) handle() {
 	g.port.Handle(peer.MethodTurn, g.answerTurn)
 }
 
-// follow keeps track of who leads, until ctx is done.
+// follow keeps track of who leads, and how to reach it, until ctx is done.
 func (g *gateway) follow(ctx context.Context) {
+	looks := time.NewTicker(pingEvery) // for what the pongs of others say
+	defer looks.Stop()
 	for ctx.Err() == nil {
 		changed := g.group.changed()
-		leader, _, known := g.group.leader()
-		here := known && leader.Name == g.node
-		if known && !here {
-			target, err := g.members.target(leader.Name)
-			known = err == nil
-			leader = target
-		}
-		before := g.reign.Load()
-		if leader != before.leader || known != before.known || here != before.here || before.ctx.Err() != nil {
-			g.reign.Store(newReign(ctx, leader, here, known))
+		before, next := g.reign.Load(), g.route()
+		if next != before.route || before.ctx.Err() != nil {
+			g.reign.Store(newReign(ctx, next))
 			before.end()
+			g.tell(before.route, next)
 		}
 		select {
 		case <-changed:
+		case <-looks.C:
 		case <-ctx.Done():
 		}
 	}
 	g.reign.Load().end()
+}
+
+// tell logs that requests begin to go another way than straight to the leader, or
+// end to.
+func (g *gateway) tell(before, next route) {
+	switch {
+	case next.via.Name != "":
+		g.log.Warn("leader is not reached; another member passes requests on", "leader", next.leader.Name, "through", next.via.Name)
+	case before.via.Name != "" && next.known:
+		g.log.Info("leader is reached", "leader", next.leader.Name)
+	}
 }
 
 // keepSession opens a session, and another one when that has ended, until ctx is

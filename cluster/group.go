@@ -323,7 +323,6 @@ func (g *group) compareSettings() {
 	g.compared.Do(func() {
 		seed := g.seed()
 		seed.Version = settings.Version
-		seed.SNSURL = settings.SNSURL // nobody gives it: it is the address of whoever was first
 		seed.SNSURL = settings.SNSURL // each node would seed its own address
 		obeyed := settings.List()
 		for i, given := range seed.List() {

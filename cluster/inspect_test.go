@@ -1,7 +1,6 @@
 package cluster
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -223,7 +222,7 @@ func TestShadow(t *testing.T) {
 // One warning a minute says that a dead-letter queue is missing.
 func TestWarnsOfMissingDeadLetterQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var log bytes.Buffer
+		var log logBuffer
 		c := bubbleConfig()
 		c.Logger = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn}))
 		n := start(t, c)

@@ -69,7 +69,7 @@ func (l *lease) since(t time.Duration) (n int) {
 	return n
 }
 
-// begin forgets what was proven in earlier terms.
+// begin forgets who followed in earlier terms.
 func (l *lease) begin() {
 	if l == nil {
 		return

@@ -28,9 +28,12 @@ func (n *Node) openPort(id identity) {
 	}
 	n.port = peer.New(c.PeerListener, peer.Config{
 		Name: c.NodeName, Advertise: n.members.self.Address, ClusterID: n.formation.clusterID,
-		TLS: c.PeerTLS, Logger: c.Logger, Dial: c.peerDial,
+		Credentials: c.PeerCredentials, Logger: c.Logger, Dial: c.peerDial,
 	})
-	n.pings = &pings{members: n.members, call: n.call, elapsed: c.Elapsed, heard: n.heard, log: c.Logger}
+	n.pings = &pings{
+		members: n.members, call: n.call, elapsed: c.Elapsed, log: c.Logger,
+		applied: n.machine.AppliedIndex, heard: n.heard,
+	}
 	n.port.Handle(peer.MethodFormation, n.formation.answer)
 	n.port.Handle(peer.MethodPing, n.pong)
 	n.port.Handle(peer.MethodBody, n.damage.answer)

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -36,7 +37,8 @@ type members struct {
 // report is a pong and when it came, by elapsed.
 type report struct {
 	pong
-	at time.Duration
+	at  time.Duration
+	lag uint64 // entries that this node had applied when it asked, and the member had not
 }
 
 func newMembers(self string, all []peer.Target, elapsed func() time.Duration) *members {
@@ -54,7 +56,10 @@ func newMembers(self string, all []peer.Target, elapsed func() time.Duration) *m
 
 // target is where a member is, by what this node was told at its start.
 func (m *members) target(name string) (peer.Target, error) {
-	for _, t := range append([]peer.Target{m.self}, m.others...) {
+	if name == m.self.Name {
+		return m.self, nil
+	}
+	for _, t := range m.others {
 		if t.Name == name {
 			return t, nil
 		}
@@ -86,11 +91,11 @@ func (m *members) agree(servers []raft.Server) error {
 // alone reports whether there are no others.
 func (m *members) alone() bool { return len(m.others) == 0 }
 
-// record takes in an answer.
-func (m *members) record(p pong) {
+// record takes in an answer. Applied is what this node had applied when it asked.
+func (m *members) record(p pong, applied uint64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.heard[p.Name] = report{p, m.elapsed()}
+	m.heard[p.Name] = report{pong: p, at: m.elapsed(), lag: applied - min(applied, p.Applied)}
 }
 
 // isNewLeader reports whether p is the first pong of a leader in its term.
@@ -141,14 +146,14 @@ func (m *members) lowestApplied(own uint64) uint64 {
 	return own
 }
 
-// successor is the member that is up to take over the leadership: of those that
-// are up and not draining the one that has applied most.
+// successor is the member that is to take over the leadership: of those that are up
+// and not draining the one whose log reaches furthest.
 func (m *members) successor() (pong, bool) {
 	pongs := slices.DeleteFunc(m.up(), func(p pong) bool { return p.Draining || p.RaftID == "" })
 	if len(pongs) == 0 {
 		return pong{}, false
 	}
-	return slices.MaxFunc(pongs, func(a, b pong) int { return int(min(a.Last, 1<<62)) - int(min(b.Last, 1<<62)) }), true
+	return slices.MaxFunc(pongs, func(a, b pong) int { return cmp.Compare(a.Last, b.Last) }), true
 }
 
 // lowDisk reports whether the disks of a majority, this node's included, are below

@@ -1,7 +1,6 @@
 package cluster
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -31,9 +30,9 @@ func TestMembersAreUpWhileTheyAnswer(t *testing.T) {
 	if m.alone() || len(m.others) != 4 || m.others[0].Name != "n2" || m.self.Address != "n1:1" {
 		t.Fatalf("got %+v, others %+v", m.self, m.others)
 	}
-	m.record(pong{Name: "n2"})
+	m.record(pong{Name: "n2"}, 0)
 	*now += upFor
-	m.record(pong{Name: "n3"})
+	m.record(pong{Name: "n3"}, 0)
 	if got := len(m.up()); got != 2 {
 		t.Errorf("got %d members up, want 2", got)
 	}
@@ -51,13 +50,13 @@ func TestMembersSayWhatTheLogMustKeep(t *testing.T) {
 	if got := m.lowestApplied(100); got != 100 {
 		t.Errorf("nobody was heard: got %d, want 100", got)
 	}
-	m.record(pong{Name: "n2", Applied: 40})
-	m.record(pong{Name: "n3", Applied: 120})
+	m.record(pong{Name: "n2", Applied: 40}, 0)
+	m.record(pong{Name: "n3", Applied: 120}, 0)
 	if got := m.lowestApplied(100); got != 40 {
 		t.Errorf("got %d, want 40, which n2 has applied", got)
 	}
 	*now += appliedFor + 1
-	m.record(pong{Name: "n3", Applied: 130})
+	m.record(pong{Name: "n3", Applied: 130}, 0)
 	if got := m.lowestApplied(140); got != 130 {
 		t.Errorf("n2 is long gone: got %d, want 130", got)
 	}
@@ -65,11 +64,11 @@ func TestMembersSayWhatTheLogMustKeep(t *testing.T) {
 
 func TestMajorityOfDisksCounts(t *testing.T) {
 	m, _ := fakeMembers()
-	m.record(pong{Name: "n2", LowDisk: true})
+	m.record(pong{Name: "n2", LowDisk: true}, 0)
 	if m.lowDisk(true) {
 		t.Error("two of five are low: refused already")
 	}
-	m.record(pong{Name: "n3", LowDisk: true})
+	m.record(pong{Name: "n3", LowDisk: true}, 0)
 	if m.lowDisk(false) || !m.lowDisk(true) {
 		t.Error("three of five with this node's are a majority, two are not")
 	}
@@ -84,11 +83,11 @@ func TestSuccessorHasTheNewestLog(t *testing.T) {
 	if p, ok := m.successor(); ok {
 		t.Errorf("got %+v although nobody was heard", p)
 	}
-	m.record(pong{Name: "n5", RaftID: "n5/1", Last: 90})
+	m.record(pong{Name: "n5", RaftID: "n5/1", Last: 90}, 0)
 	*now += upFor + 1
-	m.record(pong{Name: "n2", RaftID: "n2/1", Last: 50})
-	m.record(pong{Name: "n3", RaftID: "n3/1", Last: 70})
-	m.record(pong{Name: "n4", RaftID: "n4/1", Last: 80, Draining: true})
+	m.record(pong{Name: "n2", RaftID: "n2/1", Last: 50}, 0)
+	m.record(pong{Name: "n3", RaftID: "n3/1", Last: 70}, 0)
+	m.record(pong{Name: "n4", RaftID: "n4/1", Last: 80, Draining: true}, 0)
 	if p, ok := m.successor(); !ok || p.Name != "n3" {
 		t.Errorf("got %+v, want n3: n4 ends as well, n5 is gone", p)
 	}
@@ -190,7 +189,7 @@ func TestThreeNodesFailOver(t *testing.T) {
 func TestMembersTellOtherSettings(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newNodes(t, 3)
-		logged := make([]bytes.Buffer, 3)
+		logged := make([]logBuffer, 3)
 		for i := range 3 {
 			c.configs[i].Seed = raftfsm.DefaultSettings()
 			c.configs[i].Seed.Region = fmt.Sprintf("us-east-%d", i+1)
@@ -278,6 +277,28 @@ func TestIsolatedLeader(t *testing.T) {
 	})
 }
 
+// TestLagIsNoAge: what was applied since a member was asked does not count as its lag.
+func TestLagIsNoAge(t *testing.T) {
+	inCluster(t, func(t *testing.T, c *nodes) {
+		n := c.list[c.leader()]
+		for range 10 {
+			time.Sleep(pingEvery)
+			c.awaitApplied()
+			for _, to := range n.members.others {
+				if err := n.pings.ping(t.Context(), to); err != nil {
+					t.Fatal(err)
+				}
+			}
+			send(t, n, "m", 0)
+			for _, m := range n.Status().Members {
+				if m.LagEntries != 0 || !m.Up {
+					t.Fatalf("got %+v, of one that has applied all that there was when it was asked", m)
+				}
+			}
+		}
+	})
+}
+
 // TestDivergedNodeEndsItself: two agree, the third has another state.
 func TestDivergedNodeEndsItself(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -292,7 +313,7 @@ func TestDivergedNodeEndsItself(t *testing.T) {
 		other := pong{Digests: digests}
 		for _, name := range []string{"n1", "n2"} {
 			other.Name = name
-			c.list[2].members.record(other)
+			c.list[2].members.record(other, 0)
 		}
 		c.list[2].endIfDiverged([]raftfsm.IndexedDigest{{Index: 4096, Sum: 2}})
 		if code := <-ended; code != ExitDigest {

@@ -212,14 +212,23 @@ func (n *Node) openGroup(id identity, dog *watchdog) (err error) {
 	if n.group, err = openGroup(group); err != nil {
 		return err
 	}
-	if !empty {
-		if err := n.members.agree(n.group.raft.Load().GetConfiguration().Configuration().Servers); err != nil {
-			return errors.Join(err, n.group.close(n.cutOff))
-		}
+	if err := n.checkMembership(!empty); err != nil {
+		return errors.Join(err, n.group.close(n.cutOff)) // raft must not outlive its stores
 	}
 	n.gateway = newGateway(n)
 	n.gateway.handle()
-	return n.formation.resume(!empty)
+	return nil
+}
+
+// checkMembership fails if log, identity and command line of a member do not fit
+// together. Bootstrapped says that the log or a snapshot names the members.
+func (n *Node) checkMembership(bootstrapped bool) error {
+	if bootstrapped {
+		if err := n.members.agree(n.group.raft.Load().GetConfiguration().Configuration().Servers); err != nil {
+			return err
+		}
+	}
+	return n.formation.resume(bootstrapped)
 }
 
 // clusterID is that of the cluster that the node is of; empty if there is none yet.

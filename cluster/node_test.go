@@ -1,7 +1,6 @@
 package cluster
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -242,7 +241,7 @@ func TestStartRefusesDirectoryWithoutLog(t *testing.T) {
 }
 
 func TestSeedIsObeyedOnce(t *testing.T) {
-	var logged bytes.Buffer
+	var logged logBuffer
 	c := diskConfig(t)
 	c.Logger = slog.New(slog.NewTextHandler(&logged, nil))
 	c.Seed = raftfsm.DefaultSettings()

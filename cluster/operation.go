@@ -130,7 +130,7 @@ func (o *operation) attempt(ctx context.Context, r *reign) (raftfsm.Outcome, err
 	case r.here:
 		return o.here(ctx)
 	}
-	return o.there(ctx, r, r.leader)
+	return o.there(ctx, r, r.to())
 }
 
 // here proposes the command on this node.
@@ -154,7 +154,8 @@ func (o *operation) here(ctx context.Context) (raftfsm.Outcome, error) {
 // there has another member propose the command.
 func (o *operation) there(ctx context.Context, r *reign, to peer.Target) (raftfsm.Outcome, error) {
 	buf := o.calls.Get().(*[]byte)
-	*buf = appendProposal((*buf)[:0], proposalCall{left: o.ends - o.elapsed(), grows: o.grows}, o.origin, o.p.command)
+	call := proposalCall{left: o.ends - o.elapsed(), grows: o.grows, relay: to == r.via}
+	*buf = appendProposal((*buf)[:0], call, o.origin, o.p.command)
 	pending, err := o.port.Start(r.ctx, to, peer.MethodPropose, *buf)
 	o.recycleCall(buf)
 	if err != nil {
@@ -177,14 +178,15 @@ func (o *operation) there(ctx context.Context, r *reign, to peer.Target) (raftfs
 		return raftfsm.Outcome{}, callError(err)
 	}
 	outcome, leader, err := readAnswer(answer)
-	o.hint = o.hinted(leader, to)
+	o.hint = o.hinted(leader, to, r)
 	return outcome, err
 }
 
 // hinted is the member that another one takes for the leader; zero if it is that
-// one itself, this one, or unknown.
-func (g *gateway) hinted(leader string, by peer.Target) peer.Target {
-	if leader == "" || leader == by.Name || leader == g.node {
+// one itself, this one, the leader of r, to which a way is known, or one that this
+// node does not hear.
+func (g *gateway) hinted(leader string, by peer.Target, r *reign) peer.Target {
+	if leader == "" || leader == by.Name || leader == g.node || leader == r.leader.Name || g.members.isDeaf(leader) {
 		return peer.Target{}
 	}
 	target, err := g.members.target(leader)

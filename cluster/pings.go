@@ -50,6 +50,7 @@ type pings struct {
 	members *members
 	call    func(ctx context.Context, to peer.Target, method byte, request []byte) ([]byte, error)
 	elapsed func() time.Duration
+	applied func() uint64                              // by this node
 	heard   func(p pong, sent, received time.Duration) // by elapsed
 	log     *slog.Logger
 }
@@ -94,7 +95,7 @@ func (p *pings) watch(ctx context.Context, to peer.Target) {
 func (p *pings) ping(ctx context.Context, to peer.Target) error {
 	ctx, cancel := context.WithTimeout(ctx, pingTimeout)
 	defer cancel()
-	sent := p.elapsed()
+	sent, applied := p.elapsed(), p.applied()
 	answer, err := p.call(ctx, to, peer.MethodPing, nil)
 	if err != nil {
 		return err
@@ -105,7 +106,7 @@ func (p *pings) ping(ctx context.Context, to peer.Target) error {
 		return fmt.Errorf("decode pong of %s: %w", to.Name, err)
 	}
 	pong.Name = to.Name // the port has checked who answers
-	p.members.record(pong)
+	p.members.record(pong, applied)
 	p.heard(pong, sent, received)
 	return nil
 }

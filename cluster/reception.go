@@ -2,9 +2,7 @@ package cluster
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
-	"fmt"
 	"sync"
 	"time"
 
@@ -21,10 +19,6 @@ const (
 	// answerGrace is how long the leader may be late with the answer to a receive
 	// whose wait is over, before it is taken for lost.
 	answerGrace = 500 * time.Millisecond
-
-	// turnTimeout is how long a member may take to say whether the client of a
-	// receive is still there.
-	turnTimeout = time.Second
 )
 
 // reception is a receive of one of this node's clients, on its way to an answer.
@@ -109,7 +103,7 @@ func (r *reception) isDrained() bool {
 // attempt tries once, at the leader of a reign.
 func (r *reception) attempt(ctx context.Context, reign *reign) (raftfsm.Outcome, error) {
 	r.waited, r.again = r.waitedFor(), r.maybe
-	to := reign.leader
+	to := reign.to()
 	switch {
 	case r.hint.Name != "":
 		to, r.hint = r.hint, peer.Target{}
@@ -227,7 +221,7 @@ func (r *reception) there(ctx context.Context, reign *reign, to peer.Target) (ra
 	}
 	buf := r.calls.Get().(*[]byte)
 	*buf = appendReceive((*buf)[:0], receiveCall{
-		proposalCall: proposalCall{left: r.limit + receiveGrace - r.waited, again: r.again},
+		proposalCall: proposalCall{left: r.limit + receiveGrace - r.waited, again: r.again, relay: to == reign.via},
 		wait:         r.wait, waited: r.waited, id: id,
 	}, r.origin, command)
 	pending, err := r.port.Start(reign.ctx, to, peer.MethodReceive, *buf)
@@ -237,7 +231,7 @@ func (r *reception) there(ctx context.Context, reign *reign, to peer.Target) (ra
 	}
 	v := visit{reception: r, id: id, wait: wait, pending: pending, reign: reign}
 	outcome, err := v.await(ctx)
-	r.hint = r.hinted(v.leader, to)
+	r.hint = r.hinted(v.leader, to, reign)
 	return outcome, err
 }
 
@@ -314,6 +308,9 @@ func (v *visit) result(answer []byte, err error) (raftfsm.Outcome, error) {
 	}
 	outcome, leader, err := readAnswer(answer)
 	v.leader = leader
+	if errors.Is(err, ErrOutcomeUnknown) && v.idle() {
+		err = ErrNoLeader // as the member says that passed the receive on
+	}
 	if v.granted && (err == nil || errors.Is(err, ErrNoLeader)) {
 		v.maybe = false // what was granted was executed now, or not at all
 	}
@@ -321,28 +318,6 @@ func (v *visit) result(answer []byte, err error) (raftfsm.Outcome, error) {
 		err = v.refusal(v.gateway, &outcome)
 	}
 	return outcome, err
-}
-
-// newsKind is what the leader tells of a receive that waits.
-type newsKind byte
-
-const (
-	newsParked newsKind = iota + 1 // nothing was available; its number is not in use any more
-	newsTurn                       // it has its turn, if its client is still there
-)
-
-// turnCall is such a telling.
-type turnCall struct {
-	kind   newsKind
-	id     uint64 // of the wait
-	number uint64 // that it had
-	answer chan turnAnswer
-}
-
-// turnAnswer says whether the receive is to be proposed, and as which operation.
-type turnAnswer struct {
-	goOn   bool
-	origin raftfsm.Origin
 }
 
 // hear takes news in. For its turn the receive gets a new number: from then on it
@@ -361,100 +336,4 @@ func (v *visit) hear(news turnCall) turnAnswer {
 	}
 	v.granted, v.maybe = true, true
 	return turnAnswer{true, v.origin}
-}
-
-// answerTurn is the peer.Handler of news about receives that wait.
-func (g *gateway) answerTurn(ctx context.Context, _ string, request []byte) []byte {
-	r := callReader{data: request}
-	format, kind := r.byte(), newsKind(r.byte())
-	news := turnCall{kind: kind, id: r.number(), number: r.number(), answer: make(chan turnAnswer, 1)}
-	wait := g.waits.find(news.id)
-	if r.bad || format != forwardFormat || wait == nil {
-		return appendTurnAnswer(nil, turnAnswer{})
-	}
-	select {
-	case wait.news <- news:
-	case <-ctx.Done():
-		return nil
-	}
-	return appendTurnAnswer(nil, <-news.answer)
-}
-
-func appendTurn(dst []byte, news turnCall) []byte {
-	dst = append(dst, forwardFormat, byte(news.kind))
-	dst = binary.AppendUvarint(dst, news.id)
-	return binary.AppendUvarint(dst, news.number)
-}
-
-func appendTurnAnswer(dst []byte, a turnAnswer) []byte {
-	if !a.goOn {
-		return append(dst, 0)
-	}
-	return raftfsm.AppendOperation(append(dst, 1), a.origin, nil)
-}
-
-// guest is a receive of another member's client in the line of this one.
-type guest struct {
-	*gateway
-	from   peer.Target
-	id     uint64 // of the wait, there
-	origin raftfsm.Origin
-	left   time.Duration
-	began  time.Duration
-}
-
-// answerReceive is the peer.Handler of receives.
-func (g *gateway) answerReceive(ctx context.Context, from string, request []byte) []byte {
-	r := callReader{data: request}
-	call := receiveCall{proposalCall: r.head()}
-	call.wait, call.waited, call.id = time.Duration(r.signed())*time.Millisecond, r.millis(), r.number()
-	op, err := r.operation()
-	if err != nil {
-		return answerError(fmt.Errorf("read receive: %w", err))
-	}
-	command, _, err := raftfsm.DecodeCommand(op.Command)
-	c, ok := command.(sqs.ReceiveMessage)
-	if err != nil || !ok {
-		return answerError(fmt.Errorf("read receive: %w", errors.Join(errForward, err)))
-	}
-	target, err := g.members.target(from)
-	if err != nil {
-		return answerError(err)
-	}
-	v := guest{gateway: g, from: target, id: call.id, origin: op.Origin, left: call.left, began: g.elapsed()}
-	outcome, err := g.line.receive(ctx, &poll{
-		command: c, wait: call.wait, waited: call.waited, again: call.again, remote: true,
-		turn: v.turn, parked: v.parked, propose: v.propose,
-	})
-	return g.answer(&outcome, err)
-}
-
-func (v *guest) propose(ctx context.Context, c sqs.ReceiveMessage) (raftfsm.Outcome, error) {
-	return v.group.proposeOnce(ctx, c, v.origin, v.left-(v.elapsed()-v.began))
-}
-
-// parked tells the member of the client. It does not wait for the answer: if it is
-// lost, the number stays in use for longer than it must.
-func (v *guest) parked() {
-	request := appendTurn(nil, turnCall{kind: newsParked, id: v.id, number: v.origin.Number})
-	go func() {
-		ctx, cancel := context.WithTimeout(context.Background(), turnTimeout)
-		defer cancel()
-		_, _ = v.port.Call(ctx, v.from, peer.MethodTurn, request)
-	}()
-}
-
-// turn asks the member of the client whether that is still there, and takes the
-// number under which the receive is to be proposed.
-func (v *guest) turn(ctx context.Context) bool {
-	ctx, cancel := context.WithTimeout(ctx, turnTimeout)
-	defer cancel()
-	request := appendTurn(nil, turnCall{kind: newsTurn, id: v.id, number: v.origin.Number})
-	answer, err := v.port.Call(ctx, v.from, peer.MethodTurn, request)
-	if err != nil || len(answer) == 0 || answer[0] == 0 {
-		return false
-	}
-	op, err := raftfsm.DecodeOperation(answer[1:])
-	v.origin = op.Origin
-	return err == nil
 }

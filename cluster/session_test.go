@@ -54,3 +54,23 @@ func TestNoSessionHasNoNumbers(t *testing.T) {
 		t.Errorf("got %+v", o)
 	}
 }
+
+// A session is given up once, by the first operation that was refused: those that
+// are refused later must not take the next one away.
+func TestSessionIsReplacedOnce(t *testing.T) {
+	g := &gateway{renewed: make(chan struct{})}
+	first, second := newSession(), newSession()
+	g.replace(nil, first)
+	_, renewed := g.current()
+	g.replace(first, nil)
+	select {
+	case <-renewed:
+	default:
+		t.Error("nobody is told that the session has ended")
+	}
+	g.replace(nil, second)
+	g.replace(first, nil)
+	if got, _ := g.current(); got != second {
+		t.Errorf("got %v, want the second session", got)
+	}
+}

@@ -63,17 +63,19 @@ type TimeStatus struct {
 	RatePPM    int64         // by which cluster time runs faster than real time
 }
 
-// MemberStatus is one member as this node sees it.
+// MemberStatus is one member as this node sees it. What it has applied, and how far
+// it was behind, is as of its last answer, whose age is LastContact. Of one that is
+// not up the lag grows, since nobody knows better.
 type MemberStatus struct {
 	Name        string
 	ID          string
 	Peer        string // address
 	Suffrage    string // voter, nonvoter
 	Up          bool
-	Applied     uint64
-	LagEntries  uint64
-	LastContact time.Duration
-	ClockOffset time.Duration
+	Applied     uint64        // index
+	LagEntries  uint64        // that this node had applied when it asked, and the member had not
+	LastContact time.Duration // 0 for this node, and for a member that has never answered
+	ClockOffset time.Duration // how far its wall clock is ahead of cluster time
 	Version     string
 }
 
@@ -140,7 +142,10 @@ func (n *Node) memberStatus(own GroupStatus, wallOffset time.Duration) (list []M
 			m.LastContact = n.config.Elapsed() - r.at
 			m.Up, m.Applied, m.Version = m.LastContact <= upFor, r.Applied, r.Version
 			m.ClockOffset, _ = n.clock.peerOffset(m.Name)
-			m.LagEntries = max(own.Applied, r.Applied) - r.Applied
+			m.LagEntries = r.lag
+			if !m.Up {
+				m.LagEntries = max(own.Applied, r.Applied) - r.Applied
+			}
 		}
 		list = append(list, m)
 	}

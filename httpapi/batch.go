@@ -136,7 +136,7 @@ func (r *request) writeFailures(b *batch) {
 		r.out.OpenStruct(failedEntries)
 		r.out.Text("Id", b.ids[i])
 		r.out.Text("Code", shape.query)
-		r.out.Text("Message", err.Message)
+		r.out.Text("Message", bounded(err.Message))
 		r.out.Bool("SenderFault", shape.status < 500)
 		r.out.CloseStruct(failedEntries)
 	}

@@ -108,6 +108,22 @@ func answerTo(err error) (answer *sqs.Error, done outcome, fault bool) {
 	return &sqs.Error{Code: sqs.InternalFailure, Message: unknownError}, outcomeUnknown, !errors.Is(err, errPanicked)
 }
 
+// maxErrorText is the longest text of an error, in bytes. Many repeat what was
+// wrong in the request, however long that is.
+const maxErrorText = 4096
+
+// bounded cuts the middle out of a text that is too long: what is wrong with a
+// value is said before or behind it.
+func bounded(text string) string {
+	const behind = maxErrorText / 4
+	if len(text) <= maxErrorText {
+		return text
+	}
+	const ellipsis = "…"
+	head, tail := text[:maxErrorText-behind-len(ellipsis)], text[len(text)-behind:]
+	return strings.ToValidUTF8(head, "") + ellipsis + strings.ToValidUTF8(tail, "")
+}
+
 // unknownError is what clients are told of faults.
 const unknownError = "The request failed because of an unknown error."
 

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"holdfast.internal/httpapi/wire"
+	"holdfast.internal/raftfsm/policy"
 	"holdfast.internal/sqs"
 )
 
@@ -145,6 +146,9 @@ func (r *request) changePolicy(queue sqs.QueueKey, change func(policyText) (poli
 		}
 		if c.New = changed.String(); len(c.New) > sqs.MaxPolicySize {
 			return overLimit(len(c.New), "bytes of policy", sqs.MaxPolicySize)
+		}
+		if d, err := policy.Parse(c.New); err == nil && countPrincipals(d) > maxPrincipals {
+			return overLimit(countPrincipals(d), "Principals", maxPrincipals)
 		}
 		done, err := ask[sqs.ReplacePolicyResult](r, c)
 		if err != nil || done.Replaced {

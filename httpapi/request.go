@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"log/slog"
 	"strconv"
@@ -94,6 +95,7 @@ func isMedia(contentType, media []byte) bool {
 // serve finds the action, reads the request, and carries it out.
 func (r *request) serve() error {
 	if encoding := r.http.Request.Header.PeekCanonical(headerContentEncoding); len(encoding) > 0 && !bytes.EqualFold(encoding, identityEncoding) {
+		r.sns = r.isSignedForSNS()
 		return &sqs.Error{Code: codeUnsupportedMedia, Message: "Content-Encoding is not supported."}
 	}
 	var err error
@@ -127,22 +129,17 @@ func (r *request) readJSON() error {
 }
 
 func (r *request) readQuery() error {
-	r.form.Reset()
-	if err := r.form.Add(r.http.URI().QueryString()); err != nil {
-		return malformed(err)
-	}
-	if media := r.http.Request.Header.PeekCanonical(headerContentType); r.http.IsPost() && (len(media) == 0 || isMedia(media, formMedia)) {
-		if err := r.form.Add(r.http.PostBody()); err != nil {
-			return malformed(err)
-		}
-	}
+	unreadable := r.readForm()
 	r.in = r.form.Root()
 	r.path, _ = parseQueuePath(string(r.http.URI().PathOriginal()))
 	name, ok := r.in.Text("Action")
-	if r.sns = r.isSNS(name); r.sns {
+	r.sns = r.isSNS(name)
+	switch {
+	case unreadable != nil:
+		return malformed(unreadable)
+	case r.sns:
 		return r.findSNS(name)
-	}
-	if !ok {
+	case !ok:
 		return errNoAction
 	}
 	a := queryAction(name)
@@ -151,6 +148,16 @@ func (r *request) readQuery() error {
 	}
 	r.name, r.action = a.name, a
 	return nil
+}
+
+// readForm reads the parameters of a Query request, those of the URL first.
+func (r *request) readForm() error {
+	r.form.Reset()
+	err := r.form.Add(r.http.URI().QueryString())
+	if media := r.http.Request.Header.PeekCanonical(headerContentType); r.http.IsPost() && (len(media) == 0 || isMedia(media, formMedia)) {
+		err = cmp.Or(err, r.form.Add(r.http.PostBody()))
+	}
+	return err
 }
 
 // beginResponse starts the document of a success in the buffer that the HTTP
@@ -255,7 +262,7 @@ func (r *request) refuse(answer *sqs.Error, done outcome) {
 		status = 404
 		buf = append(buf, "<UnknownOperationException/>"...)
 	case r.protocol == jsonProtocol:
-		buf = appendJSONError(buf, shape, answer.Message)
+		buf = appendJSONError(buf, shape, bounded(answer.Message))
 		r.http.Response.Header.Set("x-amzn-query-error", shape.query+";"+party(status))
 	default:
 		message := answer.Message
@@ -263,7 +270,7 @@ func (r *request) refuse(answer *sqs.Error, done outcome) {
 			message = "The specified queue does not exist for this wsdl version."
 		}
 		buf = awsquery.AppendFault(buf, namespaceOf(r.action), awsquery.Fault{
-			Code: shape.query, Message: message, Sender: status < 500, RequestID: string(r.id[:]), Detail: true,
+			Code: shape.query, Message: bounded(message), Sender: status < 500, RequestID: string(r.id[:]), Detail: true,
 		})
 	}
 	setBody(response, buf)

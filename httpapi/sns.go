@@ -65,8 +65,8 @@ var snsActions = table(snsNamespace,
 )
 
 // isSNS tells the requests of SNS from those of SQS: by their version, else by the
-// action, and for an action that both have by what the request was signed for.
-// The links in SNS messages have no version.
+// action, and for an action that both or neither of them has by what the request
+// was signed for. The links in SNS messages have no version.
 func (r *request) isSNS(name string) bool {
 	switch version, _ := r.in.Text("Version"); version {
 	case snsVersion:
@@ -74,28 +74,30 @@ func (r *request) isSNS(name string) bool {
 	case sqsVersion:
 		return false
 	}
-	switch {
-	case snsActions[name] == nil:
-		return false
-	case queryAction(name) == nil:
-		return true
+	if one, other := snsActions[name] != nil, queryAction(name) != nil; one != other {
+		return one
 	}
-	return r.path.Name == "" && r.scope() == "sns"
+	presigned, _ := r.in.Text("X-Amz-Credential")
+	return r.path.Name == "" && (r.isSignedForSNS() || isScopeOfSNS(presigned))
 }
 
-// scope returns the service that a request was signed for; empty if it was not.
-func (r *request) scope() string {
-	credential, _ := r.in.Text("X-Amz-Credential")
-	if header := r.http.Request.Header.PeekCanonical(headerAuthorization); bytes.HasPrefix(header, signatureV4) {
-		_, rest, _ := bytes.Cut(header, credentialMark)
-		rest, _, _ = bytes.Cut(rest, []byte{','})
-		credential = string(rest)
+// isSignedForSNS reports whether the head of a request says that it was signed for
+// SNS.
+func (r *request) isSignedForSNS() bool {
+	header := r.http.Request.Header.PeekCanonical(headerAuthorization)
+	if !bytes.HasPrefix(header, signatureV4) {
+		return false
 	}
-	parts := strings.Split(credential, "/") // key, day, region, service, aws4_request
-	if len(parts) < 5 {
-		return ""
-	}
-	return parts[len(parts)-2]
+	_, credential, _ := bytes.Cut(header, credentialMark)
+	credential, _, _ = bytes.Cut(credential, []byte{','})
+	return isScopeOfSNS(string(credential))
+}
+
+// isScopeOfSNS looks at a credential: key, day, region, service and aws4_request,
+// with slashes between them. A key may have slashes, too.
+func isScopeOfSNS(credential string) bool {
+	parts := strings.Split(credential, "/")
+	return len(parts) >= 5 && parts[len(parts)-2] == "sns"
 }
 
 // findSNS finds the action. Who has not signed may only do what the links in
@@ -121,7 +123,16 @@ const (
 	snsMalformedQuery     sns.Code = "MalformedQueryString"
 	snsServiceUnavailable sns.Code = "ServiceUnavailable"
 	snsTooLarge           sns.Code = "RequestEntityTooLarge"
+	snsUnsupportedMedia   sns.Code = "UnsupportedMediaType"
 )
+
+// unreadableCodes are the codes for requests that could not be read, where they
+// are not MalformedQueryString.
+var unreadableCodes = map[sqs.Code]sns.Code{
+	codeTooLarge:         snsTooLarge,
+	codeUnsupportedMedia: snsUnsupportedMedia,
+	sqs.RequestThrottled: sns.Throttling,
+}
 
 // snsStatuses has the codes whose HTTP status is not 400 (spec §1.4).
 var snsStatuses = map[sns.Code]int{
@@ -135,6 +146,7 @@ var snsStatuses = map[sns.Code]int{
 	sns.InternalError:             500,
 	snsServiceUnavailable:         503,
 	snsTooLarge:                   413,
+	snsUnsupportedMedia:           415,
 }
 
 func snsStatus(code sns.Code) int {
@@ -153,10 +165,11 @@ func snsAnswerTo(err error) (answer *sns.Error, done outcome, fault bool) {
 		return answer, outcomeDecided, false
 	}
 	if unreadable, ok := errors.AsType[*sqs.Error](err); ok { // of the reading of the request
-		if shapeOf(unreadable.Code).status >= 500 {
-			return &sns.Error{Code: sns.InternalError, Message: unreadable.Message}, outcomeUnknown, false
+		code, ok := unreadableCodes[unreadable.Code]
+		if !ok {
+			code = snsMalformedQuery
 		}
-		return &sns.Error{Code: snsMalformedQuery, Message: unreadable.Message}, outcomeDecided, false
+		return &sns.Error{Code: code, Message: unreadable.Message}, outcomeDecided, false
 	}
 	switch {
 	case errors.Is(err, cluster.ErrNoLeader):
@@ -173,7 +186,7 @@ func snsAnswerTo(err error) (answer *sns.Error, done outcome, fault bool) {
 func (r *request) refuseSNS(answer *sns.Error, done outcome) {
 	status := snsStatus(answer.Code)
 	buf := awsquery.AppendFault(r.dropResponse(), snsNamespace, awsquery.Fault{
-		Code: string(answer.Code), Message: answer.Message, Sender: status < 500, RequestID: string(r.id[:]),
+		Code: string(answer.Code), Message: bounded(answer.Message), Sender: status < 500, RequestID: string(r.id[:]),
 	})
 	response := &r.http.Response
 	setBody(response, buf)

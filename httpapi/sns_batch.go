@@ -125,7 +125,7 @@ func (r *request) writeRefused(ids []string, drafts []*draft) {
 		r.out.OpenStruct(refusedEntries)
 		r.out.Text("Id", ids[i])
 		r.out.Text("Code", string(d.failure.Code))
-		r.out.Text("Message", d.failure.Message)
+		r.out.Text("Message", bounded(d.failure.Message))
 		r.out.Bool("SenderFault", snsStatus(d.failure.Code) < 500)
 		r.out.CloseStruct(refusedEntries)
 	}

@@ -3,6 +3,7 @@ package httpapi
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"slices"
 
 	"holdfast.internal/httpapi/awsjson"
@@ -111,8 +112,8 @@ func validatePermission(label string, accounts, actions []string) error {
 	switch {
 	case label == "":
 		return sns.Invalid("Label Reason: no value for required parameter")
-	case len(actions) == 0 || slices.ContainsFunc(actions, func(name string) bool { return name != "*" && !sns.TopicAction(name) }):
-		return sns.Invalid("Policy statement action out of service scope!")
+	case len(actions) == 0 || slices.ContainsFunc(actions, func(name string) bool { return name != "*" && !isTopicAction(name) }):
+		return sns.Invalid(outOfScope)
 	case len(accounts) == 0 || slices.ContainsFunc(accounts, func(id string) bool { return id != "*" && !isAccount(id) }):
 		return sns.Invalid("A provided account ID is not valid")
 	}
@@ -168,7 +169,10 @@ func (r *request) changeTopicPolicy(topic sns.TopicKey, change func(policyText) 
 		}
 		c := sns.ReplaceTopicPolicy{Topic: topic, Old: old, New: changed.String()}
 		if len(c.New) > sns.MaxPolicySize {
-			return sns.Invalid("Policy Error: policy is longer than 30720 bytes")
+			return sns.Invalid(fmt.Sprintf("Policy Error: policy is longer than %d bytes", sns.MaxPolicySize))
+		}
+		if reason := checkTopicPolicy(c.New); reason != "" && len(changed.statements) > 0 {
+			return sns.Invalid(reason)
 		}
 		done, err := inquire[sns.ReplaceTopicPolicyResult](r, c)
 		if err != nil || done.Replaced {

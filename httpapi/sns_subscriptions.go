@@ -156,11 +156,22 @@ func (r *request) readPlace(scope string) (sns.SubscriptionPlace, error) {
 	if err != nil || text == "" {
 		return sns.SubscriptionPlace{}, err
 	}
-	parts := strings.SplitN(text, "\x00", 3)
-	if len(parts) != 3 {
+	parts := strings.SplitN(text, "\x00", 5)
+	if len(parts) != 5 {
 		return sns.SubscriptionPlace{}, sns.Invalid("NextToken")
 	}
-	return sns.SubscriptionPlace{Topic: parts[0], Protocol: sns.ParseProtocol(parts[1]), Endpoint: parts[2]}, nil
+	id, ok := sns.ParseSubscriptionID(parts[3])
+	if !ok {
+		return sns.SubscriptionPlace{}, sns.Invalid("NextToken")
+	}
+	return sns.SubscriptionPlace{
+		Topic: sns.TopicKey{Account: parts[0], Name: parts[1]}, Protocol: sns.ParseProtocol(parts[2]), Subscription: id, Endpoint: parts[4],
+	}, nil
+}
+
+// placeText is what readPlace reads.
+func placeText(p sns.SubscriptionPlace) string {
+	return strings.Join([]string{p.Topic.Account, p.Topic.Name, p.Protocol.String(), p.Subscription.String(), p.Endpoint}, "\x00")
 }
 
 func (r *request) writeSubscriptions(listed *sns.ListSubscriptionsResult, scope string) {
@@ -181,7 +192,7 @@ func (r *request) writeSubscriptions(listed *sns.ListSubscriptionsResult, scope 
 	r.out.CloseList(subscriptionList)
 	if listed.More {
 		last := listed.Subscriptions[len(listed.Subscriptions)-1]
-		r.out.Text("NextToken", pageMark(scope, last.Topic.Name+"\x00"+last.Protocol.String()+"\x00"+last.Endpoint))
+		r.out.Text("NextToken", pageMark(scope, placeText(sns.PlaceOf(last))))
 	}
 }
 
@@ -203,10 +214,10 @@ func setSubscriptionAttributes(r *request) error {
 	if err != nil {
 		return err
 	}
-	a, err := r.readAttribute()
+	a, given, err := r.readAttribute()
 	if err != nil {
 		return err
 	}
-	_, err = r.tell(sns.SetSubscriptionAttributes{Topic: topic, Subscription: id, Attribute: a})
+	_, err = r.tell(sns.SetSubscriptionAttributes{Topic: topic, Subscription: id, Attribute: a, Reset: !given})
 	return err
 }

@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"encoding/base64"
+	"errors"
 	"strings"
 
 	"holdfast.internal/httpapi/wire"
@@ -31,6 +32,11 @@ func createTopic(r *request) error {
 	attributes, _, refusal := sns.CanonicalTopicAttributes(asAttributes(pairs))
 	if refusal != nil {
 		return refusal
+	}
+	if text := storedPolicy(attributes); text != "" {
+		if reason := checkTopicPolicy(text); reason != "" {
+			return sns.Invalid("Attributes Reason: " + reason)
+		}
 	}
 	c.Attributes = attributes
 	if c.DataProtectionPolicy, refusal = sns.CanonicalDataProtectionPolicy(protection); refusal != nil {
@@ -64,6 +70,9 @@ func asAttributes(pairs []wire.Pair) []sns.Attribute {
 
 func deleteTopic(r *request) error {
 	topic, err := r.topicParameter("TopicArn")
+	if answer, ok := errors.AsType[*sns.Error](err); ok && answer.Code == sns.NotFound {
+		return r.notAuthorized(sns.TopicARN(r.settings.Region, topic)) // of somebody else, and without a policy that permits it
+	}
 	if err != nil {
 		return err
 	}
@@ -151,7 +160,7 @@ func setTopicAttributes(r *request) error {
 	if err != nil {
 		return err
 	}
-	a, err := r.readAttribute()
+	a, _, err := r.readAttribute() // without a value it is reset, as with an empty one
 	if err != nil {
 		return err
 	}
@@ -159,17 +168,22 @@ func setTopicAttributes(r *request) error {
 	if refusal != nil {
 		return r.refuseTo(topic, refusal)
 	}
+	if canonical.Name == sns.Policy {
+		if reason := checkTopicPolicy(canonical.Value); reason != "" {
+			return r.refuseTo(topic, sns.Invalid(reason))
+		}
+	}
 	_, err = r.tell(sns.SetTopicAttributes{Topic: topic, Attribute: canonical})
 	return err
 }
 
-// readAttribute reads the attribute that a Set action is about. One without a
-// value is reset, as one with an empty value.
-func (r *request) readAttribute() (sns.Attribute, error) {
+// readAttribute reads the attribute that a Set action is about, and whether a value
+// was given.
+func (r *request) readAttribute() (a sns.Attribute, given bool, err error) {
 	name, _ := r.in.Text("AttributeName")
-	value, _ := r.in.Text("AttributeValue")
+	value, given := r.in.Text("AttributeValue")
 	if err := r.in.Err(); err != nil {
-		return sns.Attribute{}, malformed(err)
+		return a, false, malformed(err)
 	}
-	return sns.Attribute{Name: sns.AttributeName(name), Value: value}, nil
+	return sns.Attribute{Name: sns.AttributeName(name), Value: value}, given, nil
 }

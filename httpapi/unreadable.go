@@ -32,7 +32,12 @@ func (s *Server) handleUnreadable(ctx *fasthttp.RequestCtx, err error) {
 func (s *Server) refuseUnread(ctx *fasthttp.RequestCtx, answer *sqs.Error, done outcome) {
 	r := s.requests.Get().(*request)
 	r.begin(ctx)
-	r.refuse(answer, done)
+	if r.sns = r.isSignedForSNS(); r.sns {
+		told, _, _ := snsAnswerTo(answer)
+		r.refuseSNS(told, done)
+	} else {
+		r.refuse(answer, done)
+	}
 	r.finish()
 	r.release()
 	s.requests.Put(r)

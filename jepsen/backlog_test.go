@@ -40,3 +40,27 @@ func TestBacklog(t *testing.T) {
 		t.Errorf("%v are left, error %v", left, err)
 	}
 }
+
+// A tenth of what `make bench-backlog` does, and of its forms the one with the
+// largest state: each message received, every second one deleted by its handle.
+// The rates are not judged here, since other tests may have the machine.
+func TestBacklogOfAMillion(t *testing.T) {
+	skipUnderRace(t)
+	if testing.Short() {
+		t.Skip("takes minutes")
+	}
+	t.Chdir(t.TempDir()) // for the data of the node
+	var out bytes.Buffer
+	report, err := bench.Backlog(t.Context(), bench.Options{
+		Binary: binary, Connections: 64, Duration: time.Second, Body: 1024, Backlogs: []string{"half"},
+	}, 1_000_000, &out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Log(out.String())
+	run := report.Runs[0]
+	const most = 700 << 20 // bytes; 10 million have 1 GiB
+	if run.FillMemory > most || run.DrainMemory > most || run.ReadyCPU > 10_000 || run.Emptied.Bytes < 500<<20 {
+		t.Errorf("got %+v", run)
+	}
+}

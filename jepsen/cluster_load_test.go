@@ -75,15 +75,13 @@ func (d *clusterLoad) judge(slack time.Duration) checker.Coverage {
 	if err := d.c.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	drain, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	d.load.Drain(drain)
+	drained := drain(t, d.load)
 	operations := d.c.recorder.Operations()
 	report := checker.Check(operations, checker.Options{
 		Queues:  map[string]checker.Queue{"short": {VisibilityTimeout: 2 * time.Second}, "long": {VisibilityTimeout: 4 * time.Second}},
 		Slack:   slack,
 		Cluster: true,
-		Drained: true,
+		Drained: drained,
 	})
 	t.Log(report.Coverage)
 	if len(report.Violations) > 0 {

@@ -2,6 +2,7 @@ package jepsen_test
 
 import (
 	"context"
+	encoding "encoding/binary"
 	"errors"
 	"math/rand/v2"
 	"os"
@@ -207,6 +208,18 @@ func awaitTrue(t *testing.T, what string, is func() bool) {
 	}
 }
 
+// lastRecord returns where the last record of a segment of the log begins and ends;
+// zeros may follow it. Each record has its length before it.
+func lastRecord(segment []byte) (begin, end int) {
+	for {
+		length, n := encoding.Uvarint(segment[end:])
+		if n <= 0 || length == 0 {
+			return begin, end
+		}
+		begin, end = end, end+n+int(length)
+	}
+}
+
 // What a power failure leaves of a write that was not acknowledged is cut off.
 // The last message of this test plays that write: its record is torn in several
 // ways.
@@ -215,13 +228,16 @@ func TestTornTailIsRepaired(t *testing.T) {
 	client := newClient(t, node)
 	q := createQueue(t, client, "q", "300")
 	bodies := fill(t, client, q, 20)
-	_, whole := newestSegment(t, node)
 	send(t, client, q, history.Body(history.Name{Run: "torn"}, 3000))
 	kill(t, node, client.Recorder)
-	path, size := newestSegment(t, node)
+	path, _ := newestSegment(t, node)
 	log, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
+	}
+	whole, size := lastRecord(log)
+	if size-whole < 3000 {
+		t.Fatalf("the last record has %d bytes: not that of the last message", size-whole)
 	}
 	half := (whole + size) / 2
 	zeros := make([]byte, 4096)
@@ -235,6 +251,7 @@ func TestTornTailIsRepaired(t *testing.T) {
 		{"a record without its last byte", log[:size-1]},
 		{"half a record, then zeros", slices.Concat(log[:half], zeros[:size-half])},
 		{"zeros", slices.Concat(log[:whole], zeros)},
+		{"half a record before the zeros that were there", slices.Concat(log[:half], make([]byte, len(log)-half))},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

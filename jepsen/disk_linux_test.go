@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io"
 	"maps"
-	"math/rand/v2"
 	"net"
 	"net/http"
 	"path/filepath"
@@ -79,19 +78,17 @@ func TestPowerLoss(t *testing.T) {
 		plan.kills, plan.minSent = 10, 1000
 	}
 	disk, node := startOnDisk(t, "--test-mode", "--test-snapshot-entries", plan.snapshot)
-	strikeUnderLoad(t, node, plan, func(recorder *history.Recorder, random *rand.Rand) {
-		for range plan.kills {
-			time.Sleep(plan.low + time.Duration(random.Int64N(int64(plan.high-plan.low))))
-			if err := disk.Break(); err != nil {
-				t.Fatal(err)
-			}
-			recorder.Fault("power")
-			expectExit(t, node, 4, 20*time.Second)
-			if err := disk.Remount(); err != nil {
-				t.Fatal(err)
-			}
-			restart(t, node)
+	s := newStorm(t, node, plan)
+	s.blowStandard(func() {
+		if err := disk.Break(); err != nil {
+			t.Fatal(err)
 		}
+		s.recorder.Fault("power")
+		expectExit(t, node, 4, time.Minute)
+		if err := disk.Remount(); err != nil {
+			t.Fatal(err)
+		}
+		restart(t, node)
 	})
 }
 

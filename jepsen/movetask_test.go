@@ -36,15 +36,7 @@ func TestKillDuringMoveTasks(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for sent := 0; sent < messages; sent += 10 {
-		bodies := make([]string, 10)
-		for i := range bodies {
-			bodies[i] = fmt.Sprint("body ", sent+i)
-		}
-		for _, o := range c.SendBatch(t.Context(), queues[0], bodies) {
-			succeed(t, o)
-		}
-	}
+	fillNumbered(t, c, queues[0], messages)
 	at, interrupted := 0, 0
 	for i := range kills {
 		rate, high := 500, time.Duration(messages)*2*time.Millisecond
@@ -73,7 +65,7 @@ func TestKillDuringMoveTasks(t *testing.T) {
 // reports whether it was still running at first.
 func awaitMoveTask(t *testing.T, c *workload.Client, source string, messages int) (running bool) {
 	t.Helper()
-	for end := time.Now().Add(30 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(2 * time.Minute); ; time.Sleep(20 * time.Millisecond) {
 		tasks, err := c.MoveTasks(t.Context(), source)
 		switch {
 		case err != nil || len(tasks) == 0:

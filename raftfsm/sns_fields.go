@@ -35,9 +35,10 @@ func topicTagFields(f *fields, t sns.Tag) sns.Tag {
 }
 
 func subscriptionPlaceFields(f *fields, p sns.SubscriptionPlace) sns.SubscriptionPlace {
-	p.Topic = f.str(p.Topic)
+	p.Topic = topicKeyFields(f, p.Topic)
 	p.Protocol = sns.Protocol(f.byte(byte(p.Protocol)))
 	p.Endpoint = f.str(p.Endpoint)
+	f.fixed(p.Subscription[:])
 	return p
 }
 
@@ -168,6 +169,7 @@ func setSubscriptionAttributesFields(f *fields, c sns.SetSubscriptionAttributes)
 	c.Topic = topicKeyFields(f, c.Topic)
 	f.fixed(c.Subscription[:])
 	c.Attribute = topicAttributeFields(f, c.Attribute)
+	c.Reset = f.bool(c.Reset)
 	return c
 }
 

@@ -56,7 +56,7 @@ func (s *State) Describe(key TopicKey, after SubscriptionPlace, limit int) (Topi
 		return TopicCensus{}, ListSubscriptionsResult{}, false
 	}
 	p := page{limit: limit}
-	p.fill(t, after.Protocol, after.Endpoint)
+	p.fill(t, &t.directory, after)
 	return t.census(), p.result, true
 }
 

@@ -88,11 +88,11 @@ type (
 		Topic        TopicKey
 		Subscription SubscriptionID // of a new one
 		Protocol     Protocol
-		Endpoint     string      // checked by ValidateEndpoint
-		Attributes   []Attribute // from CanonicalSubscriptionAttributes
-		Principal    string      // ARN of the caller
-		Owner        string      // account of the caller
-		Token        TokenHash   // of a pending one's confirmation
+		Endpoint     string // checked by ValidateEndpoint
+		Attributes   []Attribute
+		Principal    string    // ARN of the caller
+		Owner        string    // account of the caller
+		Token        TokenHash // of a pending one's confirmation
 	}
 	// ConfirmSubscription confirms the subscription that the token is of, whatever
 	// the topic.
@@ -111,8 +111,8 @@ type (
 		Subscription SubscriptionID
 		Signed       bool // the caller is known, and is of the owner's account
 	}
-	// ListSubscriptions asks for an account's subscriptions, in the order of
-	// topic, protocol and endpoint.
+	// ListSubscriptions asks for the subscriptions that an account has made, to
+	// whosever topics, in the order of topic, protocol and endpoint.
 	ListSubscriptions struct {
 		Account string
 		After   SubscriptionPlace // only subscriptions behind it
@@ -125,23 +125,27 @@ type (
 		After SubscriptionPlace
 		Limit int
 	}
-	// SubscriptionPlace is a place in a list of subscriptions; the zero value is
-	// the start.
+	// SubscriptionPlace is the place of a subscription in a list (PlaceOf); the zero
+	// value is the start. It goes through the hands of clients, so it has no more of
+	// an endpoint than they may see.
 	SubscriptionPlace struct {
-		Topic    string // name
-		Protocol Protocol
-		Endpoint string
+		Topic        TopicKey
+		Protocol     Protocol
+		Endpoint     string // up to the password, if it has one
+		Subscription SubscriptionID
 	}
 	// GetSubscriptionAttributes asks for all attributes of a subscription.
 	GetSubscriptionAttributes struct {
 		Topic        TopicKey
 		Subscription SubscriptionID
 	}
-	// SetSubscriptionAttributes sets one attribute; an empty Value removes it.
+	// SetSubscriptionAttributes sets one attribute. What an empty Value means
+	// depends on the attribute.
 	SetSubscriptionAttributes struct {
 		Topic        TopicKey
 		Subscription SubscriptionID
-		Attribute    Attribute // from CanonicalSubscriptionAttribute
+		Attribute    Attribute
+		Reset        bool // no value was given: the attribute is as in a new subscription
 	}
 )
 

@@ -27,13 +27,13 @@ func (s *State) confirmSubscription(c ConfirmSubscription) (Result, *Error) {
 		t.lastNumber++
 		confirmed.number = t.lastNumber
 		confirmed.authenticated = authenticated
-		t.replace(sub, &confirmed)
+		s.replace(t, sub, &confirmed)
 	case sub.authenticated && !c.Signed:
 		return nil, &Error{Code: AuthorizationError, Message: "Subscription already confirmed"}
 	case authenticated && !sub.authenticated:
 		changed := *sub
 		changed.authenticated = true
-		t.replace(sub, &changed)
+		s.replace(t, sub, &changed)
 	}
 	return result, nil
 }

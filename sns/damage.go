@@ -18,6 +18,7 @@ func (s *State) Damage(key TopicKey) {
 	}
 	s.dropFanOuts(t)
 	s.unschedule(t)
+	s.dropHoldings(t)
 	known := slices.SortedFunc(maps.Values(t.ids), func(a, b *subscription) int { return bytes.Compare(a.id[:], b.id[:]) })
 	whole := newTopic(t.header)
 	for _, sub := range known {
@@ -28,7 +29,7 @@ func (s *State) Damage(key TopicKey) {
 			s.forgetTokens(sub)
 			continue
 		}
-		whole.add(sub)
+		s.add(whole, sub)
 	}
 	whole.damaged = true
 	s.insert(whole)

@@ -71,23 +71,29 @@ func validURL(rest string) bool {
 // MaskedEndpoint is an endpoint as it is shown: without the password that a URL may
 // have (SNS developer guide, "Fanout to HTTP/S endpoints").
 func MaskedEndpoint(p Protocol, endpoint string) string {
-	if p != HTTP && p != HTTPS {
-		return endpoint
-	}
-	scheme, rest, _ := strings.Cut(endpoint, "://")
-	authority := rest
-	if end := strings.IndexAny(rest, "/?#"); end >= 0 {
-		authority = rest[:end]
-	}
-	at := strings.LastIndexByte(authority, '@')
-	if at < 0 {
-		return endpoint
-	}
-	user, _, ok := strings.Cut(authority[:at], ":")
+	from, to, ok := password(p, endpoint)
 	if !ok {
 		return endpoint
 	}
-	return scheme + "://" + user + ":****" + rest[at:]
+	return endpoint[:from] + "****" + endpoint[to:]
+}
+
+// password finds the password in an endpoint: endpoint[from:to].
+func password(p Protocol, endpoint string) (from, to int, ok bool) {
+	begin := strings.Index(endpoint, "://") + len("://")
+	if p != HTTP && p != HTTPS || begin < len("://") {
+		return 0, 0, false
+	}
+	authority := endpoint[begin:]
+	if end := strings.IndexAny(authority, "/?#"); end >= 0 {
+		authority = authority[:end]
+	}
+	at := strings.LastIndexByte(authority, '@')
+	if at < 0 {
+		return 0, 0, false
+	}
+	colon := strings.IndexByte(authority[:at], ':')
+	return begin + colon + 1, begin + at, colon >= 0
 }
 
 func validEmail(address string) bool {

@@ -1,6 +1,9 @@
 package sns
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // Code names an error as it stands on the wire. httpapi knows its HTTP status.
 type Code string
@@ -34,6 +37,18 @@ type Error struct {
 }
 
 func (e *Error) Error() string { return string(e.Code) + ": " + e.Message }
+
+// maxText bounds the text of a refusal, in bytes. It may repeat a value of the
+// command, and sessions keep it.
+const maxText = 4096
+
+// bounded cuts off the end of a text that is too long.
+func (e *Error) bounded() *Error {
+	if e != nil && len(e.Message) > maxText {
+		return &Error{Code: e.Code, Message: strings.ToValidUTF8(e.Message[:maxText], "")}
+	}
+	return e
+}
 
 // Invalid is the most common error: InvalidParameter, with AWS's words before the
 // reason.

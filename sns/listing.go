@@ -6,17 +6,32 @@ func (t *topic) listed(sub *subscription) ListedSubscription {
 	}
 }
 
+// PlaceOf is the place of a subscription that was listed, for the list to go on
+// behind it.
+func PlaceOf(sub ListedSubscription) SubscriptionPlace {
+	p := SubscriptionPlace{Topic: sub.Topic, Protocol: sub.Protocol, Endpoint: sub.Endpoint, Subscription: sub.Subscription}
+	if from, _, ok := password(sub.Protocol, sub.Endpoint); ok {
+		p.Endpoint = sub.Endpoint[:from]
+	}
+	return p
+}
+
 // page is a page of a list of subscriptions that is being filled.
 type page struct {
 	result ListSubscriptionsResult
 	limit  int
 }
 
-// fill takes the subscriptions of a topic behind a place, and reports whether
-// there is room for those of another topic.
-func (p *page) fill(t *topic, protocol Protocol, endpoint string) bool {
-	after := &subscription{protocol: protocol, endpoint: endpoint}
-	for sub := range t.directory.from(after) {
+// fill takes the subscriptions of a topic that are in list, behind a place, and
+// reports whether there is room for those of another topic. If the subscription at
+// the place is gone, those that differ from it in the password alone may be listed
+// twice.
+func (p *page) fill(t *topic, list *sorted[*subscription], place SubscriptionPlace) bool {
+	after := &subscription{protocol: place.Protocol, endpoint: place.Endpoint}
+	if known := t.ids[place.Subscription]; known != nil {
+		after = known
+	}
+	for sub := range list.from(after) {
 		if byEndpoint(sub, after) == 0 {
 			continue
 		}
@@ -29,20 +44,20 @@ func (p *page) fill(t *topic, protocol Protocol, endpoint string) bool {
 	return true
 }
 
+// listSubscriptions goes by who has subscribed, not by whose topic it is (SNS API
+// reference, ListSubscriptions: "the requester's subscriptions").
 func (s *State) listSubscriptions(c ListSubscriptions) (Result, *Error) {
 	p := page{limit: c.Limit}
-	for t := range s.directory.from(&topic{header: header{key: TopicKey{Account: c.Account, Name: c.After.Topic}}}) {
-		if t.key.Account != c.Account {
+	first := &holding{account: c.Account, topic: &topic{header: header{key: c.After.Topic}}}
+	for h := range s.holdings.from(first) {
+		if h.account != c.Account {
 			break
 		}
-		if t.directory.count == 0 {
-			continue
-		}
 		var after SubscriptionPlace
-		if t.key.Name == c.After.Topic {
+		if h.topic.key == c.After.Topic {
 			after = c.After
 		}
-		if !p.fill(t, after.Protocol, after.Endpoint) {
+		if !p.fill(h.topic, &h.subscriptions, after) {
 			break
 		}
 	}
@@ -55,6 +70,6 @@ func (s *State) listSubscriptionsByTopic(c ListSubscriptionsByTopic) (Result, *E
 		return nil, err
 	}
 	p := page{limit: c.Limit}
-	p.fill(t, c.After.Protocol, c.After.Endpoint)
+	p.fill(t, &t.directory, c.After)
 	return p.result, nil
 }

@@ -76,6 +76,9 @@ func AppendSubscriptionARN(dst []byte, topicARN string, id SubscriptionID) []byt
 	return appendUUID(dst, id)
 }
 
+// String is the UUID in text, the last part of the subscription's ARN.
+func (id SubscriptionID) String() string { return string(appendUUID(nil, id)) }
+
 const hexDigits = "0123456789abcdef"
 
 func appendUUID(dst []byte, id [16]byte) []byte {

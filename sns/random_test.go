@@ -52,6 +52,7 @@ type modelPublish struct {
 
 type modelSubscription struct {
 	topic  string
+	owner  string
 	number int // rises with every subscription
 	id     sns.SubscriptionID
 	filter string // the only text that it lets through; empty: all
@@ -70,7 +71,10 @@ type topicPlayer struct {
 	publishes     []*modelPublish
 }
 
-var modelTopics = []string{"a", "b", "c.fifo"}
+var (
+	modelTopics = []string{"a", "b", "c.fifo"}
+	modelOwners = []string{account, stranger}
+)
 
 // TestModel checks that every publish reaches exactly the subscriptions that it
 // should, in their order, whatever happens between the steps of it.
@@ -182,7 +186,8 @@ func (g *topicPlayer) command() sns.Command {
 	case n < 35:
 		g.number++
 		c := sns.Subscribe{
-			Topic: key(topic), Protocol: sns.SQS, Endpoint: fmt.Sprintf("arn:aws:sqs:us-east-1:000000000000:q%d", g.IntN(60)), Owner: account,
+			Topic: key(topic), Protocol: sns.SQS, Endpoint: fmt.Sprintf("arn:aws:sqs:us-east-1:000000000000:q%d", g.IntN(60)),
+			Owner: modelOwners[g.IntN(len(modelOwners))],
 		}
 		copy(c.Subscription[:], fmt.Sprintf("%016d", g.number))
 		if g.IntN(3) == 0 {
@@ -243,7 +248,7 @@ func (g *topicPlayer) model(c sns.Command, result sns.Result) {
 		if result.(sns.SubscribeResult).Subscription != c.Subscription {
 			return
 		}
-		s := modelSubscription{topic: c.Topic.Name, number: g.number, id: c.Subscription, since: len(g.outlet.records)}
+		s := modelSubscription{topic: c.Topic.Name, owner: c.Owner, number: g.number, id: c.Subscription, since: len(g.outlet.records)}
 		if len(c.Attributes) > 0 {
 			s.filter = c.Attributes[0].Value[7:8]
 		}
@@ -319,6 +324,32 @@ func (g *topicPlayer) compareEnd() string {
 	for _, c := range g.state.Census() {
 		if c.Confirmed != counts[c.Topic.Name] {
 			return fmt.Sprintf("%s has %d subscriptions, want %d", c.Topic.Name, c.Confirmed, counts[c.Topic.Name])
+		}
+	}
+	return g.compareOwners()
+}
+
+// compareOwners checks the lists of those who have subscribed.
+func (g *topicPlayer) compareOwners() string {
+	for _, owner := range modelOwners {
+		want := 0
+		for _, s := range g.known {
+			if s.owner == owner {
+				want++
+			}
+		}
+		got := 0
+		for c := (sns.ListSubscriptions{Account: owner, Limit: 5}); ; {
+			result, _, _ := g.state.Apply(g.moment(g.outlet), c)
+			page := result.(sns.ListSubscriptionsResult)
+			got += len(page.Subscriptions)
+			if !page.More {
+				break
+			}
+			c.After = sns.PlaceOf(page.Subscriptions[len(page.Subscriptions)-1])
+		}
+		if got != want {
+			return fmt.Sprintf("%s has %d subscriptions, want %d", owner, got, want)
 		}
 	}
 	return ""

@@ -11,7 +11,8 @@ type State struct {
 	now        Time  // of the latest command
 	rules      Rules // of the latest command; zero before the first
 	topics     map[TopicKey]*topic
-	directory  sorted[*topic] // the same, by key
+	directory  sorted[*topic]   // the same, by key
+	holdings   sorted[*holding] // who has subscribed to what, by account and topic
 	schedule   schedule
 	unfinished []*topic // with publishes that wait for Pulses; the next one first
 	waiting    int      // bytes of those publishes
@@ -28,6 +29,7 @@ func New() *State {
 	return &State{
 		topics:    make(map[TopicKey]*topic),
 		directory: sorted[*topic]{compare: func(a, b *topic) int { return a.key.compare(b.key) }},
+		holdings:  sorted[*holding]{compare: byHolder},
 		tokens:    make(map[TokenHash]confirmation),
 		texts:     make(map[string]string),
 		steps:     maxSteps,
@@ -40,7 +42,7 @@ func New() *State {
 func (s *State) Apply(at Moment, c Command) (Result, []Event, *Error) {
 	s.tick(&at)
 	result, err := s.apply(&at, c)
-	return result, s.events, err
+	return result, s.events, err.bounded()
 }
 
 func (s *State) apply(at *Moment, c Command) (Result, *Error) {

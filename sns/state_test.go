@@ -177,6 +177,9 @@ func (s *script) subscriptionCommand(t *testing.T, topic sns.TopicKey, d *datadr
 		return sns.GetSubscriptionAttributes{Topic: topic, Subscription: subscription(arg(1))}, nil
 	case "sub-set":
 		return sns.SetSubscriptionAttributes{Topic: topic, Subscription: subscription(arg(1)), Attribute: pairs(d)[0]}, nil
+	case "sub-reset":
+		reset := sns.Attribute{Name: sns.AttributeName(arg(2))}
+		return sns.SetSubscriptionAttributes{Topic: topic, Subscription: subscription(arg(1)), Attribute: reset, Reset: true}, nil
 	}
 	t.Fatalf("%s: unknown command %s", d.Pos, d.Cmd)
 	return nil, nil

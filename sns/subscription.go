@@ -68,8 +68,9 @@ func (s *subscription) value(name AttributeName) string {
 	return value
 }
 
-// add puts a subscription into all lists of the topic.
-func (t *topic) add(sub *subscription) {
+// add puts a subscription of a topic into all lists.
+func (s *State) add(t *topic, sub *subscription) {
+	s.hold(t, sub)
 	t.ids[sub.id] = sub
 	t.directory.set(sub)
 	if sub.pending() {
@@ -80,7 +81,8 @@ func (t *topic) add(sub *subscription) {
 }
 
 // remove takes a subscription out of them.
-func (t *topic) remove(sub *subscription) {
+func (s *State) remove(t *topic, sub *subscription) {
+	s.letGo(t, sub)
 	delete(t.ids, sub.id)
 	t.directory.remove(sub)
 	if sub.pending() {
@@ -91,9 +93,9 @@ func (t *topic) remove(sub *subscription) {
 }
 
 // replace puts a changed copy in the place of a subscription.
-func (t *topic) replace(sub, changed *subscription) {
-	t.remove(sub)
-	t.add(changed)
+func (s *State) replace(t *topic, sub, changed *subscription) {
+	s.remove(t, sub)
+	s.add(t, changed)
 }
 
 // found returns a subscription of a topic.
@@ -133,7 +135,7 @@ func (s *State) subscribe(at *Moment, c Subscribe) (Result, *Error) {
 		t.lastNumber++
 		fresh.number = t.lastNumber
 	}
-	t.add(fresh)
+	s.add(t, fresh)
 	return SubscribeResult{Subscription: fresh.id, Pending: fresh.pending()}, nil
 }
 
@@ -168,9 +170,9 @@ func (s *State) subscribeAgain(at *Moment, t *topic, known, fresh *subscription,
 			m.tokens = m.tokens[1:]
 			again.more = &m
 		}
-		t.remove(known)
+		s.remove(t, known)
 		s.await(at, t, &again, c.Token)
-		t.add(&again)
+		s.add(t, &again)
 	}
 	return SubscribeResult{Subscription: known.id, Pending: known.pending()}, nil
 }
@@ -224,7 +226,7 @@ func (s *State) unsubscribe(c Unsubscribe) (Result, *Error) {
 
 // drop removes a subscription for good.
 func (s *State) drop(t *topic, sub *subscription) {
-	t.remove(sub)
+	s.remove(t, sub)
 	s.forgetTokens(sub)
 	t.counters.Deleted++
 }
@@ -237,7 +239,7 @@ func (s *State) dropUnconfirmed(t *topic, left *int) {
 			return
 		}
 		*left--
-		t.remove(sub)
+		s.remove(t, sub)
 		s.forgetTokens(sub)
 	}
 }
@@ -263,12 +265,15 @@ func (s *State) setSubscriptionAttributes(_ *Moment, c SetSubscriptionAttributes
 		return nil, err
 	}
 	changed := *sub
+	if c.Reset {
+		c.Attribute.Value = resetValue(c.Attribute.Name)
+	}
 	if err := changed.change(t, c.Attribute, setting); err != nil {
 		return nil, err
 	}
 	if err := s.checkFilters(t, sub, &changed); err != nil {
 		return nil, err
 	}
-	t.replace(sub, &changed)
+	s.replace(t, sub, &changed)
 	return Done{}, nil
 }

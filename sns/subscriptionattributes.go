@@ -42,7 +42,7 @@ func (s *subscription) change(t *topic, a Attribute, w wording) *Error {
 	case DeliveryPolicy:
 		return s.changeDeliveryPolicy(a.Value, w)
 	case ReplayPolicy:
-		if a.Value == "" || a.Value == "{}" {
+		if isEmptyDocument(a.Value) {
 			return nil
 		}
 		return w.refuse("ReplayPolicy: replay is not supported by Holdfast")
@@ -57,6 +57,21 @@ func (s *subscription) change(t *topic, a Attribute, w wording) *Error {
 		return Invalid("AttributeName")
 	}
 	return w.refuse(string(a.Name))
+}
+
+// resetValue is the value that makes an attribute as in a new subscription. Most
+// take an empty one for that, but not all: Terraform removes a RedrivePolicy by
+// giving no value, because AWS refuses an empty one (spec §3.6).
+func resetValue(name AttributeName) string {
+	switch name {
+	case RawMessageDelivery:
+		return "false"
+	case FilterPolicyScope:
+		return scopeAttributes
+	case RedrivePolicy, ReplayPolicy:
+		return emptyDocument
+	}
+	return ""
 }
 
 // put keeps the text of an attribute.
@@ -125,12 +140,13 @@ func scopeOf(name string) FilterScope {
 	return MessageAttributesScope
 }
 
-// isEmptyDocument reports whether a text is an object without members.
-func isEmptyDocument(text string) bool {
-	return strings.TrimSpace(text) == "" || strings.Join(strings.Fields(text), "") == "{}"
-}
+const emptyDocument = "{}"
 
-// changeRedrive sets the dead-letter queue, which need not exist.
+// isEmptyDocument reports whether a text is an object without members.
+func isEmptyDocument(text string) bool { return text != "" && EmptyFilterPolicy(text) }
+
+// changeRedrive sets the dead-letter queue, which need not exist; an object without
+// members removes it.
 func (s *subscription) changeRedrive(t *topic, value string, w wording) *Error {
 	m := s.extra()
 	if isEmptyDocument(value) {

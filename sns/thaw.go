@@ -78,7 +78,7 @@ func (d *decoder) topic(s *State) *topic {
 			d.fail("two subscriptions of one number")
 		}
 		if d.err == nil {
-			t.add(sub)
+			s.add(t, sub)
 		}
 		before = sub
 	}

@@ -13,6 +13,7 @@ type topic struct {
 	directory   sorted[*subscription] // all, by protocol and endpoint
 	receivers   sorted[*subscription] // the confirmed ones, by number
 	unconfirmed sorted[*subscription] // the others, by the time when they are dropped
+	holdings    []*holding            // all, by owner
 	dedup       dedup
 	fanOuts     []*fanOut // publishes that wait for Pulses, oldest first
 	pulseAt     Time      // noted time of the next end of something; 0: none
@@ -158,6 +159,7 @@ func (s *State) deleteTopic(c DeleteTopic) (Result, *Error) {
 	}
 	s.unschedule(t)
 	s.dropFanOuts(t)
+	s.dropHoldings(t)
 	for sub := range t.directory.all {
 		s.forgetTokens(sub)
 	}

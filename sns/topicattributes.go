@@ -26,7 +26,7 @@ var topicRules = []topicRule{
 	{name: FifoTopic, once: true, canonical: booleanOf(FifoTopic)},
 	{name: KmsMasterKeyID, canonical: referenceOf(KmsMasterKeyID)},
 	{name: MaximumMessageSize, canonical: canonicalMaximumSize},
-	{name: Policy, canonical: canonicalPolicy},
+	{name: Policy, canonical: boundedPolicy},
 	{name: SignatureVersion, canonical: oneOf(SignatureVersion, "1", "2")},
 	{name: TracingConfig, canonical: oneOf(TracingConfig, "PassThrough", "Active")},
 }
@@ -92,9 +92,11 @@ func CanonicalTopicAttribute(topic TopicKey, a Attribute) (Attribute, *Error) {
 	return a, nil
 }
 
-// text is canonical; an empty value resets, which is always right.
+// text is canonical; an empty value resets what has a default, but for the two
+// policies (SNS API reference, ArchivePolicy; Terraform sets the default policy in
+// place of none).
 func (r *topicRule) text(value string) (text, reason string) {
-	if value == "" && r.name != ArchivePolicy {
+	if value == "" && r.name != ArchivePolicy && r.name != Policy {
 		return "", ""
 	}
 	return r.canonical(value)
@@ -165,74 +167,16 @@ func canonicalMaximumSize(value string) (text, reason string) {
 	return strconv.Itoa(n), ""
 }
 
-// topicActions are the actions that a topic's policy may name, in lower case.
-var topicActions = []string{
-	"addpermission", "deletetopic", "getdataprotectionpolicy", "gettopicattributes", "listsubscriptionsbytopic",
-	"listtagsforresource", "publish", "putdataprotectionpolicy", "receive", "removepermission", "settopicattributes",
-	"subscribe", "tagresource", "untagresource",
-}
-
-// TopicAction reports whether a topic's policy may name the action, without its
-// prefix.
-func TopicAction(name string) bool { return slices.Contains(topicActions, strings.ToLower(name)) }
-
-// canonicalPolicy checks the outline of a topic's access policy. Its text is kept
-// as it was given.
-func canonicalPolicy(value string) (text, reason string) {
-	const broken = "Policy Error: null"
-	if len(value) > MaxPolicySize {
-		return "", "Policy Error: policy is longer than 30720 bytes"
-	}
-	document, ok := parseMembers(value)
-	if !ok {
-		return "", broken
-	}
-	statements, ok := elements(document.value("Statement"))
-	if !ok {
-		statements = []string{document.value("Statement")}
-	}
-	if len(statements) == 0 {
-		return "", broken
-	}
-	for _, text := range statements {
-		s, ok := parseMembers(text)
-		if !ok || !isStatement(s) {
-			return "", broken
-		}
-		if reason := checkActions(s.value("Action")); reason != "" {
-			return "", reason
-		}
+// boundedPolicy takes an access policy as it was given: whoever makes the command
+// has checked it. There is always one, so it cannot be reset to none.
+func boundedPolicy(value string) (text, reason string) {
+	switch {
+	case value == "":
+		return "", "Policy Error: null"
+	case len(value) > MaxPolicySize:
+		return "", "Policy Error: policy is longer than " + strconv.Itoa(MaxPolicySize) + " bytes"
 	}
 	return value, ""
-}
-
-// isStatement reports whether a statement has what each must have. An empty
-// principal is none.
-func isStatement(s members) bool {
-	effect, _ := plain(s.value("Effect"))
-	principal := s.or("Principal", s.value("NotPrincipal"))
-	action := s.or("Action", s.value("NotAction"))
-	return (effect == "Allow" || effect == "Deny") && !slices.Contains([]string{"", `""`, "{}", "[]"}, principal) && action != "" && action != "[]"
-}
-
-// checkActions checks the actions of a statement; none stands for NotAction.
-func checkActions(value string) (reason string) {
-	actions, ok := elements(value)
-	if !ok && value != "" {
-		actions = []string{value}
-	}
-	for _, value := range actions {
-		a, ok := plain(value)
-		if !ok {
-			return "Policy Error: null"
-		}
-		service, name, ok := strings.Cut(a, ":")
-		pattern := strings.ContainsAny(name, "*?")
-		if a != "*" && (!ok || !strings.EqualFold(service, "sns") || !pattern && !TopicAction(name)) {
-			return "Policy statement action out of service scope!"
-		}
-	}
-	return ""
 }
 
 // CanonicalDataProtectionPolicy checks the outline of a data protection policy,

@@ -1,9 +1,9 @@
 package wal
 
-// engine is what Log needs of the thing that keeps records in files. One
-// stands behind it, tidwall/wal; tests fail its calls, and pre-zeroed segments
-// may replace it. Calls are serialised by Log, but for remove. After an error
-// of any call but read the engine is in no state to be used again.
+// engine is what Log needs of the thing that keeps records in files. One stands
+// behind it, tidwall/wal, and tests fail its calls. Calls are serialised by Log,
+// but for remove. After an error of any call but read the engine is in no state to
+// be used again.
 type engine interface {
 	// bounds gives the indexes of the oldest and newest record; last is
 	// first-1 if there is none, and first is then the next index.

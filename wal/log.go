@@ -188,11 +188,14 @@ func (l *Log) open() error {
 	return nil
 }
 
-// repair cuts a torn tail off.
+// repair cuts off what is behind the last record.
 func (l *Log) repair(tail segment, t torn) error {
 	path := filepath.Join(l.dir, tail.name)
 	if err := l.options.files.truncate(path, t.at); err != nil {
 		return fmt.Errorf("cut torn tail: %w", err)
+	}
+	if t.blank {
+		return nil
 	}
 	l.options.Logger.Warn("torn tail of raft log cut off", "path", path, "offset", t.at, "bytes", t.size)
 	return nil
@@ -351,8 +354,8 @@ func (l *Log) makeRoom(index uint64) error {
 }
 
 func (l *Log) write(entries []*raft.Log) error {
-	for _, e := range entries {
-		l.encoded = appendRecord(l.encoded[:0], e)
+	for i, e := range entries {
+		l.encoded = appendRecord(l.encoded[:0], e, i)
 		l.engine.stage(e.Index, l.encoded)
 		l.written.Add(uint64(len(l.encoded)))
 	}

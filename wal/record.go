@@ -11,7 +11,7 @@ import (
 
 // recordHeader is the size of a record without extensions and data. A record
 // is never shorter, so zero bytes never parse as one.
-const recordHeader = 8 + 8 + 8 + 1 + 8 + 4
+const recordHeader = 8 + 8 + 8 + 1 + 8 + 4 + 4 + 4
 
 // The places of the header's fields; all integers are little-endian.
 const (
@@ -21,16 +21,19 @@ const (
 	atType       = 24
 	atAppendedAt = 25 // nanoseconds since the Unix epoch; 0 stands for none
 	atExtensions = 33 // their length in bytes
+	atData       = 37 // its length in bytes; with it a record is found without its frame
+	atPosition   = 41 // how many records of the same StoreLogs are before it
 )
 
 var (
-	errShortRecord    = errors.New("record is shorter than its header")
-	errChecksum       = errors.New("checksum differs")
-	errExtensionsSize = errors.New("extensions are longer than the record")
+	errShortRecord = errors.New("record is shorter than its header")
+	errChecksum    = errors.New("checksum differs")
+	errRecordSize  = errors.New("record is not as long as its header says")
 )
 
-// appendRecord appends the encoding of e to dst.
-func appendRecord(dst []byte, e *raft.Log) []byte {
+// appendRecord appends the encoding of e to dst. position is its place in the
+// batch that is made durable at once, from 0 on.
+func appendRecord(dst []byte, e *raft.Log, position int) []byte {
 	var header [recordHeader]byte
 	binary.LittleEndian.PutUint64(header[atIndex:], e.Index)
 	binary.LittleEndian.PutUint64(header[atTerm:], e.Term)
@@ -39,6 +42,8 @@ func appendRecord(dst []byte, e *raft.Log) []byte {
 		binary.LittleEndian.PutUint64(header[atAppendedAt:], uint64(e.AppendedAt.UnixNano()))
 	}
 	binary.LittleEndian.PutUint32(header[atExtensions:], uint32(len(e.Extensions)))
+	binary.LittleEndian.PutUint32(header[atData:], uint32(len(e.Data)))
+	binary.LittleEndian.PutUint32(header[atPosition:], uint32(position))
 	start := len(dst)
 	dst = append(dst, header[:]...)
 	dst = append(dst, e.Extensions...)
@@ -56,11 +61,10 @@ func decodeRecord(b []byte, e *raft.Log) error {
 	if binary.LittleEndian.Uint64(b[atChecksum:]) != xxhash.Sum64(b[atIndex:]) {
 		return errChecksum
 	}
-	extensions := int64(binary.LittleEndian.Uint32(b[atExtensions:]))
-	rest := b[recordHeader:]
-	if extensions > int64(len(rest)) {
-		return errExtensionsSize
+	if recordSize(b) != int64(len(b)) {
+		return errRecordSize
 	}
+	extensions, rest := binary.LittleEndian.Uint32(b[atExtensions:]), b[recordHeader:]
 	*e = raft.Log{
 		Index:      recordIndex(b),
 		Term:       binary.LittleEndian.Uint64(b[atTerm:]),
@@ -76,6 +80,18 @@ func decodeRecord(b []byte, e *raft.Log) error {
 
 // recordIndex reads the index of a record that has a whole header.
 func recordIndex(b []byte) uint64 { return binary.LittleEndian.Uint64(b[atIndex:]) }
+
+// recordSize reads the length of a record that has a whole header, in bytes.
+func recordSize(b []byte) int64 {
+	return recordHeader + int64(binary.LittleEndian.Uint32(b[atExtensions:])) + int64(binary.LittleEndian.Uint32(b[atData:]))
+}
+
+// batchIndex reads the index of the first record of the batch in which a record
+// that has a whole header was stored: all before that one were durable when it was
+// written.
+func batchIndex(b []byte) uint64 {
+	return recordIndex(b) - uint64(binary.LittleEndian.Uint32(b[atPosition:]))
+}
 
 func nonEmpty(b []byte) []byte {
 	if len(b) == 0 {

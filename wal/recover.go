@@ -1,6 +1,7 @@
 package wal
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -135,11 +136,12 @@ func (l *layout) carryOut(f files) error {
 	return f.syncDir(l.dir)
 }
 
-// torn is the place where the last segment ends in a record that a crash cut.
+// torn is what a crash left behind the last record.
 type torn struct {
-	path string // before an interrupted truncation is carried out
-	at   int64  // offset of the cut record
-	size int64  // bytes from there to the end of the file
+	path  string // before an interrupted truncation is carried out
+	at    int64  // where the last record ends
+	size  int64  // bytes from there to the end of the file
+	blank bool   // they are zeros, written ahead of records that never came
 }
 
 // scanned is what reading the whole log gave.
@@ -212,7 +214,8 @@ func tornTail(path string, data []byte, end int, index uint64, isLast bool) (*to
 	if err := checkTorn(data, end, index); err != nil {
 		return nil, corrupt(path, int64(end), "entry %d: %v: %v", index, reason, err)
 	}
-	return &torn{path: path, at: int64(end), size: int64(len(data) - end)}, nil
+	blank := len(bytes.TrimLeft(data[end:], "\x00")) == 0
+	return &torn{path: path, at: int64(end), size: int64(len(data) - end), blank: blank}, nil
 }
 
 // readFile reads a file whole, into buf if it is large enough.

@@ -62,22 +62,26 @@ func scanRecords(data []byte, first uint64, visit func(*raft.Log) error) (end in
 
 // checkTorn returns nil if a crash while record index was appended explains
 // what data holds from end on, so that cutting it off loses nothing that was
-// acknowledged. A crash leaves a part of what was written, or a longer file in
-// which sectors that never reached the disk read as zeros.
+// acknowledged. A crash leaves a part of what was written, and sectors that never
+// reached the disk read as zeros, as does all behind what was written. Later
+// records of the same batch may be there although this one is not.
 func checkTorn(data []byte, end int, index uint64) error {
 	rest := data[end:]
 	if recordFollows(rest, index) {
 		return errLaterRecord
 	}
 	for n := 1; n <= binary.MaxVarintLen64 && n < len(rest); n++ {
-		if isRecord(rest[n:], index) {
+		if beginsRecord(rest[n:], index) {
 			return errLengthBefore
 		}
 	}
-	if hasZeroSector(data, end) {
+	_, size, err := nextFrame(rest)
+	if err != nil {
+		size = len(rest)
+	}
+	if hasZeroSector(data[:end+size], end) {
 		return nil
 	}
-	_, _, err := nextFrame(rest)
 	if !errors.Is(err, errFrameCut) {
 		return errNotTorn
 	}
@@ -94,8 +98,8 @@ func checkCutRecord(rest []byte, index uint64) error {
 	return nil
 }
 
-// recordFollows looks for an intact record with an index above index at any
-// place in rest.
+// recordFollows looks for an intact record that was written when record index
+// was durable, at any place in rest.
 func recordFollows(rest []byte, index uint64) bool {
 	most := uint64(len(rest)/recordHeader) + 1 // records that rest has room for
 	for at := range rest {
@@ -106,7 +110,7 @@ func recordFollows(rest []byte, index uint64) bool {
 		if distance := recordIndex(record) - index; distance == 0 || distance > most {
 			continue
 		}
-		if isRecord(record, recordIndex(record)) {
+		if batchIndex(record) > index && isRecord(record, recordIndex(record)) {
 			return true
 		}
 	}
@@ -117,6 +121,11 @@ func recordFollows(rest []byte, index uint64) bool {
 func isRecord(b []byte, index uint64) bool {
 	var e raft.Log
 	return len(b) >= recordHeader && recordIndex(b) == index && decodeRecord(b, &e) == nil
+}
+
+// beginsRecord reports whether b begins with an intact record of that index.
+func beginsRecord(b []byte, index uint64) bool {
+	return len(b) >= recordHeader && recordSize(b) <= int64(len(b)) && isRecord(b[:recordSize(b)], index)
 }
 
 // hasZeroSector reports whether data from end on ends in a zero byte, or

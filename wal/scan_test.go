@@ -8,11 +8,20 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// segmentOf encodes a batch as the engine does.
-func segmentOf(batch []*raft.Log) []byte {
+// segmentOf encodes entries as the engine does, each as a batch of its own.
+func segmentOf(entries []*raft.Log) []byte {
 	var data []byte
-	for _, e := range batch {
-		record := appendRecord(nil, e)
+	for _, e := range entries {
+		data = append(data, segmentOfBatch([]*raft.Log{e})...)
+	}
+	return data
+}
+
+// segmentOfBatch encodes entries that are stored at once.
+func segmentOfBatch(batch []*raft.Log) []byte {
+	var data []byte
+	for i, e := range batch {
+		record := appendRecord(nil, e, i)
 		data = append(binary.AppendUvarint(data, uint64(len(record))), record...)
 	}
 	return data
@@ -70,8 +79,8 @@ func TestCheckTorn(t *testing.T) {
 		{"hole at the end", func(b []byte) []byte { return hole(b)[:third] }, nil},
 		{"hole before an intact record", hole, errLaterRecord},
 		{"hole before a record that is cut", func(b []byte) []byte { return hole(b)[:len(b)-1] }, nil},
-		{"cut", func(b []byte) []byte { return b[:start+52] }, nil},
-		{"cut record of another index", func(b []byte) []byte { b[start+2+atIndex]++; return b[:start+52] }, errRecordOrder},
+		{"cut", func(b []byte) []byte { return b[:start+51] }, nil},
+		{"cut record of another index", func(b []byte) []byte { b[start+2+atIndex]++; return b[:start+51] }, errRecordOrder},
 		{"length that is too short", func(b []byte) []byte { b[start] ^= 1; return b[:third] }, errLengthBefore},
 		{"length that is too long", func(b []byte) []byte { b[start] ^= 2; return b[:third] }, errLengthBefore},
 		{"whole", func(b []byte) []byte { b[start+50] ^= 1; return b[:third] }, errNotTorn},

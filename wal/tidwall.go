@@ -41,8 +41,9 @@ type tidwall struct {
 	segments  []segment // ascending; the last one is written
 	last      uint64
 	bytes     int64
-	rolled    bool // a segment began since the last sync
-	forgotten int  // segments, since tidwall was opened
+	ahead     *ahead // of the segment that is written, once it was synced; else of an older one, or nil
+	rolled    bool   // a segment began since the last sync
+	forgotten int    // segments, since tidwall was opened
 }
 
 // openTidwall opens the engine on a directory that has been scanned and
@@ -95,10 +96,15 @@ func (t *tidwall) size() int64 { return t.bytes }
 func (t *tidwall) stage(index uint64, record []byte) {
 	t.batch.Write(index, record)
 	t.staged = append(t.staged, len(record))
-	t.stagedSum += len(record)
+	t.stagedSum += int(frameSize(len(record)))
 }
 
 func (t *tidwall) flush() error {
+	if t.ahead != nil {
+		if err := t.ahead.makeWay(t.tail().size + int64(t.stagedSum)); err != nil {
+			return err
+		}
+	}
 	if err := t.log.WriteBatch(&t.batch); err != nil {
 		return fmt.Errorf("write %d records after entry %d: %w", len(t.staged), t.last, err)
 	}
@@ -136,7 +142,19 @@ func (t *tidwall) roll() {
 }
 
 func (t *tidwall) sync() error {
-	if err := t.log.Sync(); err != nil {
+	if t.rolled && t.ahead != nil {
+		if err := t.ahead.leave(); err != nil {
+			return err
+		}
+		t.ahead = nil
+	}
+	if t.ahead == nil {
+		var err error
+		if t.ahead, err = openAhead(filepath.Join(t.dir, t.tail().name), int64(t.segmentSize)); err != nil {
+			return err
+		}
+	}
+	if err := t.ahead.sync(t.tail().size); err != nil {
 		return fmt.Errorf("sync segment %s: %w", t.tail().name, err)
 	}
 	if !t.rolled {
@@ -145,6 +163,19 @@ func (t *tidwall) sync() error {
 	t.rolled = false
 	if err := t.files.syncDir(t.dir); err != nil {
 		return fmt.Errorf("sync log directory: %w", err)
+	}
+	return nil
+}
+
+// endAhead leaves of the segment that is written its records.
+func (t *tidwall) endAhead() error {
+	if t.ahead == nil {
+		return nil
+	}
+	a := t.ahead
+	t.ahead = nil
+	if err := a.close(t.tail().size); err != nil {
+		return fmt.Errorf("cut segment %s to its records: %w", t.tail().name, err)
 	}
 	return nil
 }
@@ -181,7 +212,7 @@ func (t *tidwall) wholeSegments(index uint64) int {
 }
 
 func (t *tidwall) reopen() error {
-	if err := t.log.Close(); err != nil {
+	if err := t.close(); err != nil {
 		return fmt.Errorf("close engine to reopen it: %w", err)
 	}
 	if err := t.open(); err != nil {
@@ -205,6 +236,9 @@ func (t *tidwall) remove(forgotten []segment) error {
 }
 
 func (t *tidwall) truncateBack(last uint64) error {
+	if err := t.endAhead(); err != nil {
+		return err
+	}
 	if err := t.log.TruncateBack(last); err != nil {
 		return fmt.Errorf("truncate after entry %d: %w", last, err)
 	}
@@ -227,4 +261,9 @@ func (t *tidwall) truncateBack(last uint64) error {
 	return nil
 }
 
-func (t *tidwall) close() error { return t.log.Close() }
+func (t *tidwall) close() error {
+	if err := t.endAhead(); err != nil {
+		return err
+	}
+	return t.log.Close()
+}

@@ -181,7 +181,7 @@ func (r *Report) verifyLog(dir string) error {
 		r.Log.Segments++
 		r.Log.Bytes += s.size
 	}
-	if found.torn != nil {
+	if found.torn != nil && !found.torn.blank {
 		r.note("%s: torn tail of %d bytes at offset %d", found.torn.path, found.torn.size, found.torn.at)
 	}
 	return r.problem(err)

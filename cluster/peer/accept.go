@@ -67,8 +67,8 @@ func (p *Port) meet(conn net.Conn) (net.Conn, hello, error) {
 	if err := conn.SetDeadline(p.config.Now().Add(helloTimeout)); err != nil {
 		return conn, hello{}, err
 	}
-	if p.config.TLS != nil {
-		secured := tls.Server(conn, p.config.TLS)
+	if p.config.Credentials != nil {
+		secured := tls.Server(conn, p.config.Credentials.current())
 		ctx, cancel := context.WithTimeout(p.ctx, helloTimeout)
 		defer cancel()
 		if err := secured.HandshakeContext(ctx); err != nil {

@@ -61,8 +61,8 @@ func (p *Port) callOnce(ctx context.Context, to Target, method byte, request []b
 }
 
 // link is a link that works, made if need be. Calls that come while it is being
-// made wait for the one attempt; after one that failed, the next begins a
-// moment later.
+// made wait for the one attempt, for linkTimeout at most; after one that failed, the
+// next begins a moment later.
 func (p *Port) link(ctx context.Context, name linkName) (*link, error) {
 	p.mu.Lock()
 	slot := p.links[name]
@@ -79,6 +79,15 @@ func (p *Port) link(ctx context.Context, name linkName) (*link, error) {
 	select {
 	case <-slot.made:
 		return slot.link, slot.err
+	default:
+	}
+	late := time.NewTimer(linkTimeout)
+	defer late.Stop()
+	select {
+	case <-slot.made:
+		return slot.link, slot.err
+	case <-late.C:
+		return nil, errStillDialling
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}

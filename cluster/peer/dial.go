@@ -36,8 +36,8 @@ func (p *Port) introduce(ctx context.Context, conn net.Conn, to Target, k kind, 
 	if err := conn.SetDeadline(p.config.Now().Add(helloTimeout)); err != nil {
 		return nil, err
 	}
-	if p.config.TLS != nil {
-		c := p.config.TLS.Clone()
+	if p.config.Credentials != nil {
+		c := p.config.Credentials.current().Clone()
 		c.ServerName = to.Name
 		secured := tls.Client(conn, c)
 		if err := secured.HandshakeContext(ctx); err != nil {

@@ -12,7 +12,8 @@
 // formation. A hello is refused if it names another cluster or another node than
 // the one that was reached, or, with TLS, a node that the certificate does not
 // name; the one who dials checks the answer in the same way. So bytes of a
-// stranger, or of a node of another cluster, reach neither raft nor a handler.
+// stranger, or of a node of another cluster, reach neither raft nor a handler. The
+// certificates are those that the files have when the connection is made.
 //
 // Requests are pipelined: all calls to a node share a connection (pings have one
 // of their own, so that nothing stands before them), answers come in any order,

@@ -31,6 +31,9 @@ func (e *refusedError) Is(target error) bool { return target == ErrRefused }
 // ErrClosed says that the port was closed.
 var ErrClosed = errors.New("peer port closed")
 
+// errStillDialling says that a connection takes long to be made.
+var errStillDialling = errors.New("connection is still being made")
+
 // errTooLarge says that a frame is longer than MaxFrame.
 var errTooLarge = errors.New("frame too large")
 

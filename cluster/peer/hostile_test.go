@@ -188,6 +188,27 @@ func TestHelloTakesTooLong(t *testing.T) {
 	})
 }
 
+// A node that stands still accepts connections, and says nothing: calls to it do not
+// wait for the hello to be given up.
+func TestCallOfNodeThatStandsStill(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		network := newPipes()
+		p := New(network, Config{Name: "n1", ClusterID: func() string { return "c" }, Dial: network.dial})
+		t.Cleanup(func() { p.Close() })
+		go func() {
+			conn, _ := network.Accept()
+			io.Copy(io.Discard, conn)
+		}()
+		for range 3 {
+			began := time.Now()
+			_, err := p.Call(t.Context(), Target{"n2", "x"}, MethodPropose, nil)
+			if took := time.Since(began); !errors.Is(err, ErrNotSent) || took > linkTimeout {
+				t.Errorf("call: got %v after %v, want %v within %v", err, took, ErrNotSent, linkTimeout)
+			}
+		}
+	})
+}
+
 // Strangers who connect and say nothing do not keep a node out.
 func TestStrangers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -387,7 +408,7 @@ func TestRecalledRequest(t *testing.T) {
 // What is refused is logged, but not more than once a minute.
 func TestRefusalsAreLogged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var log bytes.Buffer
+		var log logBuffer
 		network := newPipes()
 		p := New(network, Config{
 			Name: "n2", ClusterID: func() string { return "c" }, Logger: slog.New(slog.NewTextHandler(&log, nil)),

@@ -19,19 +19,22 @@ const (
 	helloTimeout = 5 * time.Second // for TLS and the hello, both ways
 	stallTimeout = 5 * time.Second // without a byte within a frame, or of a write
 	redialAfter  = 50 * time.Millisecond
+
+	// linkTimeout is how long a call waits for its connection. A process that stands
+	// still accepts connections and answers none of them.
+	linkTimeout = dialTimeout
 )
 
 // keepAlive closes connections to machines that are gone.
 var keepAlive = net.KeepAliveConfig{Enable: true, Idle: 3 * time.Second, Interval: time.Second, Count: 3}
 
-// Methods of requests. Numbers are never used again.
+// Methods of requests. Numbers are never used again; 6 is free.
 const (
 	MethodPing      byte = 1
 	MethodFormation byte = 2 // the only one that is answered before both nodes have a cluster
 	MethodPropose   byte = 3
 	MethodReceive   byte = 4
 	MethodBody      byte = 5
-	MethodLeave     byte = 6
 	MethodTurn      byte = 7
 )
 
@@ -45,9 +48,9 @@ type Config struct {
 	// ClusterID is the cluster that the node belongs to, "" until it is formed.
 	// It is asked for each connection. At most 255 bytes.
 	ClusterID func() string
-	// TLS is for both directions (LoadTLS). Nil: connections are in the clear,
-	// and names and cluster are believed.
-	TLS *tls.Config
+	// Credentials are for both directions. Nil: connections are in the clear, and
+	// names and cluster are believed.
+	Credentials *Credentials
 	// Logger gets what operators want to know. Default: discarded.
 	Logger *slog.Logger
 	// Now is the clock of deadlines. Default time.Now.
@@ -110,15 +113,6 @@ func ListenTCP(addr string) (net.Listener, error) {
 		return nil, fmt.Errorf("open peer port: %w", err)
 	}
 	return ln, nil
-}
-
-// Listen opens a Port at addr.
-func Listen(addr string, c Config) (*Port, error) {
-	ln, err := ListenTCP(addr)
-	if err != nil {
-		return nil, err
-	}
-	return New(ln, c), nil
 }
 
 // New makes a port of a listener, which it closes in the end.

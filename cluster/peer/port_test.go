@@ -7,12 +7,16 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/hashicorp/raft"
 )
+
+// noMethod has no handler.
+const noMethod byte = 255
 
 // start serves a port on loopback until the test ends. With is called before
 // Serve.
@@ -21,10 +25,11 @@ func start(t testing.TB, c Config, with func(*Port)) *Port {
 	if c.ClusterID == nil {
 		c.ClusterID = func() string { return "c" }
 	}
-	p, err := Listen("127.0.0.1:0", c)
+	ln, err := ListenTCP("127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
+	p := New(ln, c)
 	if with != nil {
 		with(p)
 	}
@@ -79,7 +84,7 @@ func TestCallLargest(t *testing.T) {
 	if _, err := n1.Call(t.Context(), n2.Self(), MethodPropose, nil); !errors.Is(err, ErrBroken) {
 		t.Errorf("too large an answer: got %v, want ErrBroken", err)
 	}
-	if _, err := n1.Call(t.Context(), n2.Self(), MethodLeave, nil); !errors.Is(err, ErrNotSent) {
+	if _, err := n1.Call(t.Context(), n2.Self(), noMethod, nil); !errors.Is(err, ErrNotSent) {
 		t.Errorf("method without handler: got %v, want ErrNotSent", err)
 	}
 }
@@ -213,4 +218,22 @@ func TestRaftLayer(t *testing.T) {
 	if _, err := there.Accept(); !errors.Is(err, net.ErrClosed) {
 		t.Errorf("accept on a closed layer: got %v, want net.ErrClosed", err)
 	}
+}
+
+// logBuffer is a log that may be read while it is written.
+type logBuffer struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (b *logBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.Write(p)
+}
+
+func (b *logBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.String()
 }

@@ -8,8 +8,9 @@ import (
 )
 
 type benchCommand struct {
-	Endpoint    []string      `placeholder:"URL" help:"API ports to load. Without any, a node is started for the purpose."`
+	Endpoint    []string      `placeholder:"URL" help:"API ports to load, one of each node. Without any, a node is started for the purpose."`
 	Protocol    string        `default:"json" enum:"json,query" placeholder:"json|query" help:"Protocol to speak (${default})."`
+	Client      string        `default:"standard" enum:"standard,raw" placeholder:"standard|raw" help:"What makes the load: Go's net/http, or a client that writes prepared bytes (${default})."`
 	Connections int           `short:"c" default:"64" placeholder:"N" help:"Connections at a time (${default})."`
 	Duration    time.Duration `default:"5s" placeholder:"D" help:"Of one measurement (${default})."`
 	Body        int           `default:"1024" placeholder:"BYTES" help:"Size of a message body (${default})."`
@@ -30,6 +31,7 @@ func (c *benchCommand) options() bench.Options {
 	return bench.Options{
 		Endpoints:   c.Endpoint,
 		Protocol:    c.Protocol,
+		Client:      c.Client,
 		Connections: c.Connections,
 		Duration:    c.Duration,
 		Body:        c.Body,

@@ -37,6 +37,10 @@ const (
 	// lastWordTimeout is how long the log may take over the last line of a
 	// node that ends itself.
 	lastWordTimeout = time.Second
+
+	// expiryEvery is how often it is looked whether the peer certificate expires
+	// soon.
+	expiryEvery = 24 * time.Hour
 )
 
 // broker is a node with its two ports.
@@ -51,8 +55,9 @@ type broker struct {
 	node      *cluster.Node
 	api       *httpapi.Server
 	admin     *http.Server
-	ended     chan error     // from a port that stopped serving by itself
-	hangup    chan os.Signal // SIGHUP, when there is a certificate to reread
+	peers     *peer.Credentials // nil: in the clear, or alone
+	ended     chan error        // from a port that stopped serving by itself
+	hangup    chan os.Signal    // SIGHUP, when there is a certificate to reread
 }
 
 // startBroker looks at the certificate and opens the ports first: what is wrong
@@ -115,7 +120,7 @@ func (b *broker) start(ctx context.Context, f *serveFlags) error {
 	if err != nil {
 		return err
 	}
-	tellExpiry(config.PeerTLS, time.Now(), b.log)
+	b.peers = config.PeerCredentials
 	config.Seed.SNSURL = b.apiURL()
 	if b.node, err = cluster.Start(ctx, config); err != nil {
 		return &exitError{cluster.ExitCode(err), fmt.Errorf("start node: %w", err)}
@@ -129,7 +134,7 @@ func (b *broker) start(ctx context.Context, f *serveFlags) error {
 		ReadHeaderTimeout: adminHeaderTimeout,
 		ErrorLog:          slog.NewLogLogger(b.log.Handler(), slog.LevelDebug),
 	}
-	if b.https {
+	if b.https || b.peers != nil {
 		b.hangup = make(chan os.Signal, 1)
 		signal.Notify(b.hangup, syscall.SIGHUP)
 	}
@@ -146,10 +151,13 @@ func (b *broker) apiURL() string {
 func (b *broker) adminURL() string { return "http://" + b.adminPort.Addr().String() }
 
 // wait returns when ctx is done and the broker has stopped, or when a port
-// fails. On SIGHUP it rereads the certificate.
+// fails. On SIGHUP it rereads the certificates.
 func (b *broker) wait(ctx context.Context) error {
 	defer signal.Stop(b.hangup)
+	expiry := time.NewTicker(expiryEvery)
+	defer expiry.Stop()
 	for {
+		tellExpiry(b.peers, time.Now(), b.log)
 		select {
 		case <-ctx.Done():
 			b.stop()
@@ -158,13 +166,29 @@ func (b *broker) wait(ctx context.Context) error {
 			b.stop()
 			return fmt.Errorf("serve: %w", err)
 		case <-b.hangup:
-			if err := b.api.ReloadCertificate(); err != nil {
-				b.log.Error("certificate not reread: the old one stays", "err", err)
-				continue
-			}
-			b.log.Info("certificate reread")
+			b.reread()
+		case <-expiry.C:
 		}
 	}
+}
+
+// reread reads the certificates again, for connections to come. What cannot be used
+// changes nothing.
+func (b *broker) reread() {
+	if b.https {
+		b.tellReread("API", b.api.ReloadCertificate())
+	}
+	if b.peers != nil {
+		b.tellReread("peer", b.peers.Reread())
+	}
+}
+
+func (b *broker) tellReread(port string, err error) {
+	if err != nil {
+		b.log.Error("certificate not reread: the old one stays", "port", port, "err", err)
+		return
+	}
+	b.log.Info("certificate reread", "port", port)
 }
 
 // stop answers what was begun and closes the node, or gives up on either when
@@ -241,7 +265,7 @@ func (f *serveFlags) clusterConfig(b *broker) (c cluster.Config, err error) {
 	if c.Members, err = f.members(); err != nil {
 		return c, err
 	}
-	c.PeerTLS, err = f.peerTLS()
+	c.PeerCredentials, err = f.peerCredentials(b.log)
 	return c, err
 }
 

@@ -3,6 +3,7 @@ package main
 import (
 	"crypto/x509"
 	"encoding/pem"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
@@ -23,7 +24,7 @@ func TestCert(t *testing.T) {
 		t.Errorf("ca: got %q, want %q", got, want)
 	}
 	command(t, 0, "cert", "node", "n1", "--dir", dir, "--host", "db.example", "--host", "10.0.0.1", "--json")
-	if _, err := peer.LoadTLS(path("ca.pem"), path("n1.pem"), path("n1-key.pem"), "n1"); err != nil {
+	if _, err := peer.LoadCredentials(path("ca.pem"), path("n1.pem"), path("n1-key.pem"), "n1", slog.New(slog.DiscardHandler)); err != nil {
 		t.Errorf("load: got %v, want nil", err)
 	}
 	for _, name := range []string{"ca.pem", "ca-key.pem", "n1.pem", "n1-key.pem"} {

@@ -27,8 +27,8 @@ type serveFlags struct {
 
 	Cluster       []string `group:"cluster" placeholder:"NAME=HOST:PORT" help:"All members, this node included, with the addresses of their peer ports; none: this node is alone."`
 	Peer          string   `group:"cluster" placeholder:"HOST:PORT" help:"Where the peer port listens (this node's address in --cluster)."`
-	PeerCA        string   `group:"cluster" name:"peer-ca" placeholder:"FILE" help:"Certificate of the authority that signed those of all members (holdfast cert ca)."`
-	PeerCert      string   `group:"cluster" placeholder:"FILE" help:"Certificate of this member (holdfast cert node)."`
+	PeerCA        string   `group:"cluster" name:"peer-ca" placeholder:"FILE" help:"Certificate of the authority that signed those of all members (holdfast cert ca); several in one file while one replaces the other."`
+	PeerCert      string   `group:"cluster" placeholder:"FILE" help:"Certificate of this member (holdfast cert node). It, its key and --peer-ca are reread for the next connection when the files change, and on SIGHUP."`
 	PeerKey       string   `group:"cluster" placeholder:"FILE" help:"Key of that certificate."`
 	InsecurePeers bool     `group:"cluster" help:"Members talk in the clear and believe each other; on loopback addresses only."`
 

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"crypto/tls"
 	"fmt"
 	"log/slog"
 	"net"
@@ -86,12 +85,12 @@ func (f *serveFlags) peerAddress(members []peer.Target) string {
 	return ""
 }
 
-// peerTLS is how members prove who they are; nil in the clear.
-func (f *serveFlags) peerTLS() (*tls.Config, error) {
+// peerCredentials are how members prove who they are; nil in the clear.
+func (f *serveFlags) peerCredentials(log *slog.Logger) (*peer.Credentials, error) {
 	if f.InsecurePeers || len(f.Cluster) == 0 {
 		return nil, nil
 	}
-	return peer.LoadTLS(f.PeerCA, f.PeerCert, f.PeerKey, f.Node)
+	return peer.LoadCredentials(f.PeerCA, f.PeerCert, f.PeerKey, f.Node, log)
 }
 
 // expiryNotice is how long before its end a peer certificate is warned of.
@@ -99,11 +98,11 @@ const expiryNotice = 30 * 24 * time.Hour
 
 // tellExpiry logs that this member's certificate has expired, or will soon: then
 // the others refuse it, which looks like a network that is cut.
-func tellExpiry(c *tls.Config, now time.Time, log *slog.Logger) {
+func tellExpiry(c *peer.Credentials, now time.Time, log *slog.Logger) {
 	if c == nil {
 		return
 	}
-	switch end := c.Certificates[0].Leaf.NotAfter; {
+	switch end := c.NotAfter(); {
 	case now.After(end):
 		log.Error("peer certificate has expired: other members refuse it", "not_after", end)
 	case now.Add(expiryNotice).After(end):

@@ -34,7 +34,7 @@ const (
 	// maxGarbage is about how much garbage there may be beside a large live heap. It
 	// is what keeps a node with millions of received messages, 64 bytes each, below
 	// a GiB; to mark them costs little, for they have no pointers.
-	maxGarbage = 256 << 20
+	maxGarbage = 192 << 20
 
 	// minGCPercent bounds what that may cost.
 	minGCPercent = 20

@@ -107,15 +107,19 @@ var statusRows = []struct {
 	{"memory", func(s *admin.Status) string { return sizeText(s.Memory.RSSBytes) }},
 }
 
-// membersText tells which members the node sees, in one cell.
+// membersText tells which members the node sees, in one cell, and how old its
+// knowledge is.
 func membersText(members []admin.Member) string {
 	var words []string
 	for _, m := range members {
+		age := time.Duration(m.LastContactMS) * time.Millisecond
 		switch {
-		case !m.Up:
+		case !m.Up && age == 0:
 			words = append(words, m.Name+" down")
+		case !m.Up:
+			words = append(words, fmt.Sprintf("%s down for %v", m.Name, age.Round(time.Second)))
 		case m.LagEntries > 0:
-			words = append(words, fmt.Sprintf("%s %d behind", m.Name, m.LagEntries))
+			words = append(words, fmt.Sprintf("%s %d behind %v ago", m.Name, m.LagEntries, age))
 		default:
 			words = append(words, m.Name)
 		}

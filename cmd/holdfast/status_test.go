@@ -13,7 +13,7 @@ func TestStatusTable(t *testing.T) {
 	up := admin.Status{
 		Node: "n1", Version: "v1", ClusterID: "c1", UptimeMS: 3_723_000, Ready: true, Role: "leader", Leader: "n1", Term: 7,
 		Groups:  []admin.Group{{Applied: 120, Commit: 121, Snapshot: 100, First: 90, Last: 122, LogBytes: 3 << 20, ParkedPolls: 5}},
-		Members: []admin.Member{{Name: "n1", Up: true}, {Name: "n2", Up: true, LagEntries: 7}, {Name: "n3", LagEntries: 9}},
+		Members: []admin.Member{{Name: "n1", Up: true}, {Name: "n2", Up: true, LagEntries: 7, LastContactMS: 130}, {Name: "n3", LagEntries: 9, LastContactMS: 65_432}, {Name: "n4"}},
 		Time:    admin.Time{WallOffsetMS: -12},
 		Totals:  admin.Totals{Queues: 2, Visible: 30, InFlight: 4, Delayed: 1},
 		Disk:    admin.Disk{State: "ok", FreeBytes: 5 << 30, FsyncP50US: 350, FsyncP99US: 1500},

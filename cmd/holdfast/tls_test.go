@@ -45,6 +45,21 @@ func TestCertificateIsReread(t *testing.T) {
 	}
 }
 
+// A member rereads what it proves itself with as well.
+func TestPeerCertificateIsReread(t *testing.T) {
+	dir := t.TempDir()
+	path := func(name string) string { return filepath.Join(dir, name) }
+	command(t, 0, "cert", "ca", "--dir", dir)
+	command(t, 0, "cert", "node", "n1", "--dir", dir)
+	s := serve(t, t.TempDir(), "--cluster", "n1=127.0.0.1:1,n2=127.0.0.1:2", "--peer", "127.0.0.1:0",
+		"--peer-ca", path("ca.pem"), "--peer-cert", path("n1.pem"), "--peer-key", path("n1-key.pem"))
+	hangUp(t)
+	waitForLog(t, s, "certificate reread")
+	writeFile(t, path("n1.pem"), "no certificate")
+	hangUp(t)
+	waitForLog(t, s, "certificate not reread")
+}
+
 func TestCertificateIsMissing(t *testing.T) {
 	none, data := filepath.Join(t.TempDir(), "none.pem"), filepath.Join(t.TempDir(), "data")
 	out := command(t, exitNo, "serve", "--data", data, "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0",

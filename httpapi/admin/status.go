@@ -69,7 +69,8 @@ type Time struct {
 	RatePPM      int64 `json:"rate_ppm"`       // by which cluster time runs fast
 }
 
-// Member is a node of the cluster.
+// Member is a node of the cluster. Index and lag are as of its last answer; the lag of
+// one that is not up grows.
 type Member struct {
 	Name          string `json:"name"`
 	ID            string `json:"id"` // its raft id
@@ -77,8 +78,8 @@ type Member struct {
 	Suffrage      string `json:"suffrage"` // voter or nonvoter
 	Up            bool   `json:"up"`
 	Applied       uint64 `json:"applied"`
-	LagEntries    uint64 `json:"lag_entries"`
-	LastContactMS int64  `json:"last_contact_ms"`
+	LagEntries    uint64 `json:"lag_entries"`     // applied here when it was asked, and not there
+	LastContactMS int64  `json:"last_contact_ms"` // age of its last answer; 0: this node, or there was none
 	ClockOffsetMS int64  `json:"clock_offset_ms"`
 	Version       string `json:"version"`
 }

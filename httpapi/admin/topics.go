@@ -68,8 +68,10 @@ const maxSubscriptions = 1000
 func (s *server) getSubscriptions(w http.ResponseWriter, r *http.Request) {
 	var after sns.SubscriptionPlace
 	if text := r.FormValue("after"); text != "" {
-		protocol, endpoint, _ := strings.Cut(text, " ")
+		protocol, rest, _ := strings.Cut(text, " ")
+		id, endpoint, _ := strings.Cut(rest, " ")
 		after = sns.SubscriptionPlace{Protocol: sns.ParseProtocol(protocol), Endpoint: endpoint}
+		after.Subscription, _ = sns.ParseSubscriptionID(id)
 	}
 	limit := maxSubscriptions
 	if n, err := strconv.Atoi(r.FormValue("limit")); err == nil && n > 0 {
@@ -90,8 +92,8 @@ func (s *server) getSubscriptions(w http.ResponseWriter, r *http.Request) {
 		})
 	}
 	if page.More {
-		last := page.Subscriptions[len(page.Subscriptions)-1]
-		answer.Next = last.Protocol.String() + " " + last.Endpoint
+		last := sns.PlaceOf(page.Subscriptions[len(page.Subscriptions)-1])
+		answer.Next = last.Protocol.String() + " " + last.Subscription.String() + " " + last.Endpoint
 	}
 	s.answer(w, answer)
 }

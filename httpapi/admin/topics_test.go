@@ -3,6 +3,7 @@ package admin_test
 import (
 	"fmt"
 	"net/http"
+	"net/url"
 	"strings"
 	"testing"
 
@@ -43,16 +44,29 @@ func TestTopicSubscriptions(t *testing.T) {
 	handler := newHandler(newTopicNode(), 2)
 	const path = "/topics/000000000000/orders/subscriptions?limit=2"
 	got := call(t, handler, http.MethodGet, path, "", http.StatusOK)
+	const next = "sqs 00000000-0000-0000-0000-000000000001 arn:aws:sqs:us-east-1:000000000000:q1"
 	want := `{"arn":"arn:aws:sns:us-east-1:000000000000:orders:00000000-0000-0000-0000-000000000001","protocol":"sqs",` +
 		`"endpoint":"arn:aws:sqs:us-east-1:000000000000:q1","owner":"000000000000","pending":false}`
-	if !strings.Contains(got, want) || !strings.Contains(got, `"next":"sqs arn:aws:sqs:us-east-1:000000000000:q1"`) {
+	if !strings.Contains(got, want) || !strings.Contains(got, `"next":"`+next+`"`) {
 		t.Errorf("got %s", got)
 	}
-	got = call(t, handler, http.MethodGet, path+"&after=sqs+arn:aws:sqs:us-east-1:000000000000:q1", "", http.StatusOK)
+	got = call(t, handler, http.MethodGet, path+"&after="+url.QueryEscape(next), "", http.StatusOK)
 	if strings.Count(got, `"arn"`) != 1 || !strings.Contains(got, `"pending":true`) || !strings.Contains(got, `"next":""`) {
 		t.Errorf("got %s", got)
 	}
 	call(t, handler, http.MethodGet, "/topics/000000000000/none/subscriptions", "", http.StatusNotFound)
+}
+
+// TestNextHasNoPassword: what a page goes on behind is shown, and has no secret.
+func TestNextHasNoPassword(t *testing.T) {
+	node := newTopicNode()
+	for i := range node.listed {
+		node.listed[i].Protocol, node.listed[i].Endpoint = sns.HTTP, "http://me:secret@host/"
+	}
+	got := call(t, newHandler(node, 2), http.MethodGet, "/topics/000000000000/orders/subscriptions?limit=2", "", http.StatusOK)
+	if strings.Contains(got, "secret") || !strings.Contains(got, `"next":"http 00000000-0000-0000-0000-000000000001 http://me:"`) {
+		t.Errorf("got %s", got)
+	}
 }
 
 func TestRotateSigningKey(t *testing.T) {

@@ -73,8 +73,9 @@ func (f *Form) Release() {
 
 // Add reads parameters in the form of a query string. Of a repeated parameter
 // the first one counts. The form refers to query until the next Reset. The
-// error's text may be shown to the client.
-func (f *Form) Add(query []byte) error {
+// error's text may be shown to the client; after one, the form has those
+// parameters that can be read, which tell what the client has asked for.
+func (f *Form) Add(query []byte) (unreadable error) {
 	for len(query) > 0 {
 		var pair []byte
 		pair, query, _ = bytes.Cut(query, []byte{'&'})
@@ -84,17 +85,24 @@ func (f *Form) Add(query []byte) error {
 		if f.pairs++; f.pairs > maxPairs {
 			return errTooMany
 		}
-		rawName, rawText, _ := bytes.Cut(pair, []byte{'='})
-		name, err := f.decode(rawName)
-		if err != nil {
-			return err
+		if err := f.addPair(pair); err != nil && unreadable == nil {
+			unreadable = err
 		}
-		text, err := f.decode(rawText)
-		if err != nil {
-			return err
-		}
-		f.insert(name, text)
 	}
+	return unreadable
+}
+
+func (f *Form) addPair(pair []byte) error {
+	rawName, rawText, _ := bytes.Cut(pair, []byte{'='})
+	name, err := f.decode(rawName)
+	if err != nil {
+		return err
+	}
+	text, err := f.decode(rawText)
+	if err != nil {
+		return err
+	}
+	f.insert(name, text)
 	return nil
 }
 

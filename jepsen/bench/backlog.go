@@ -59,7 +59,7 @@ func Backlog(ctx context.Context, o Options, messages int, out io.Writer) (Backl
 	if len(o.Endpoints) > 0 {
 		return BacklogReport{}, errors.New("backlog: the node must be one that can be restarted")
 	}
-	o.Queues = 1
+	o.Queues, o.Client = 1, Raw
 	report := BacklogReport{
 		Version: o.Version, Host: Host{Cores: runtime.NumCPU()}, Messages: messages, Body: o.Body,
 	}

@@ -26,7 +26,8 @@ type connection struct {
 	deadline time.Time // of every read and write; zero for none
 	conn     net.Conn
 	buffer   []byte
-	head     []byte // of the last answer: status line and headers
+	head     []byte             // of the last answer: status line and headers
+	standard *standardTransport // does the work in place of conn, if it is not nil
 }
 
 func newConnection(endpoint *url.URL) *connection {
@@ -53,6 +54,9 @@ func (c *connection) dial(ctx context.Context) error {
 
 // close ends the connection; the next request dials anew.
 func (c *connection) close() {
+	if c.standard != nil {
+		c.standard.CloseIdleConnections()
+	}
 	if c.conn != nil {
 		_ = c.conn.Close()
 		c.conn = nil
@@ -62,6 +66,9 @@ func (c *connection) close() {
 // roundTrip sends a request and returns status and body of the answer. The body
 // is valid until the next request. After an error the connection is closed.
 func (c *connection) roundTrip(ctx context.Context, request []byte) (status int, body []byte, err error) {
+	if c.standard != nil {
+		return c.standard.roundTrip(ctx, c.endpoint, c.deadline, request)
+	}
 	if c.conn == nil {
 		if err := c.dial(ctx); err != nil {
 			return 0, nil, err

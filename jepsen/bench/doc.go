@@ -1,9 +1,10 @@
 // Package bench measures a broker over HTTP, alone or against its floor.
 //
-// The load comes from a small HTTP/1.1 client of its own: one goroutine per
-// connection, request bytes that are built before the clock starts, and no
-// allocation per request, since on a small machine the load and the broker share
-// the cores.
+// The load comes from one goroutine per connection. On a small machine the load and
+// the broker share the cores, so what the client costs is part of every ratio: by
+// default it is Go's net/http, whose cost is near that of an SDK, and which the
+// aims are meant for; Raw is a small client of its own that writes request bytes
+// built before the clock starts, for those who want to see more of the broker.
 //
 // The floor is an echo server, a process of its own, that reads the very same
 // requests and answers each with a copy of the broker's own answer. It costs

@@ -91,6 +91,7 @@ func (f *floor) learn(ctx context.Context, product *target, phase string, o Opti
 		}
 		defer cleanup()
 	}
+	o.Client = Raw // which has the head of an answer
 	f.target.queues, f.target.topic = slices.Clone(product.queues), product.topic
 	w := newWorker(product, 0, o)
 	w.conn.deadline = time.Now().Add(patience)

@@ -14,6 +14,16 @@ const (
 	Query = "query" // AWS Query, answered in XML
 )
 
+// The clients that make the load.
+const (
+	// Standard is Go's net/http, which builds each request anew and costs about what
+	// SDKs do. The aims of the project are meant with such a load.
+	Standard = "standard"
+	// Raw writes bytes that were built before, and leaves more of the machine to
+	// the broker, and still more to the echo server.
+	Raw = "raw"
+)
+
 // The phases, in the order in which they run by default.
 const (
 	phaseSend  = "send"
@@ -49,6 +59,7 @@ type Options struct {
 	// data in a temporary folder below the working directory.
 	Endpoints   []string
 	Protocol    string        // JSON (default) or Query
+	Client      string        // Standard (default) or Raw
 	Connections int           // default 64; at most 10,000
 	Duration    time.Duration // of one measurement; default 5 s
 	Body        int           // bytes of a message body, 16 to 1 MiB; default 1,024
@@ -67,6 +78,7 @@ type Options struct {
 
 func (o Options) withDefaults() (Options, error) {
 	setDefault(&o.Protocol, JSON)
+	setDefault(&o.Client, Standard)
 	setDefault(&o.Connections, 64)
 	setDefault(&o.Duration, 5*time.Second)
 	setDefault(&o.Body, 1024)
@@ -104,6 +116,9 @@ func (o Options) Validate() error {
 	}
 	if o.Protocol != "" && o.Protocol != JSON && o.Protocol != Query {
 		return fmt.Errorf("protocol %q: want %s or %s", o.Protocol, JSON, Query)
+	}
+	if o.Client != "" && o.Client != Standard && o.Client != Raw {
+		return fmt.Errorf("client %q: want %s or %s", o.Client, Standard, Raw)
 	}
 	for _, phase := range o.Phases {
 		if known := append(Phases(), phasePublish, phaseDeliver); !slices.Contains(known, phase) {

@@ -49,7 +49,7 @@ func Run(ctx context.Context, options Options, out io.Writer) (report Report, er
 		report.Runs = append(report.Runs, r)
 		table.row(r)
 	}
-	report.Aims = aims(report.Runs)
+	report.Aims = report.aims()
 	table.aims(report.Aims)
 	if err := table.err; err != nil {
 		return report, fmt.Errorf("write table: %w", err)

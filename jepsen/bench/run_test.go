@@ -129,13 +129,13 @@ func (f *fakeSQS) receive(q fakeRequest, query bool) string {
 }
 
 func TestRunMeasuresEveryPhaseAgainstItsFloor(t *testing.T) {
-	for _, protocol := range []string{JSON, Query} {
-		t.Run(protocol, func(t *testing.T) {
+	for _, test := range []struct{ protocol, client string }{{JSON, Raw}, {Query, Raw}, {JSON, Standard}, {Query, Standard}} {
+		t.Run(test.protocol+" "+test.client, func(t *testing.T) {
 			_, endpoint := newFakeSQS(t)
 			file := filepath.Join(t.TempDir(), "report.json")
 			var out bytes.Buffer
 			report, err := Run(t.Context(), Options{
-				Endpoints: []string{endpoint}, Protocol: protocol, Connections: 4, Queues: 2, Body: 1024,
+				Endpoints: []string{endpoint}, Protocol: test.protocol, Client: test.client, Connections: 4, Queues: 2, Body: 1024,
 				Duration: 50 * time.Millisecond, Floor: true, Rounds: 3, JSON: file, Version: "v",
 			}, &out)
 			if err != nil {
@@ -179,6 +179,7 @@ func TestOptionsAreChecked(t *testing.T) {
 	for _, o := range []Options{
 		{Endpoints: []string{"127.0.0.1:1"}},
 		{Protocol: "soap"},
+		{Client: "curl"},
 		{Phases: []string{"rest"}},
 		{Backlogs: []string{"none"}},
 		{Connections: -1},

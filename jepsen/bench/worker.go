@@ -63,6 +63,9 @@ func newWorker(t *target, n int, o Options) *worker {
 		group:   n,
 		groups:  max(o.Groups, 1),
 	}
+	if o.Client == Standard {
+		w.conn.standard = newStandardTransport()
+	}
 	for c := range calls {
 		protocol := o.Protocol
 		if c == callPublish {

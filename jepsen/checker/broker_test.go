@@ -17,6 +17,7 @@ import (
 
 const (
 	tick       = time.Millisecond
+	look       = 50 * tick // how often a long poll looks
 	visibility = 2 * time.Second
 )
 
@@ -183,6 +184,7 @@ type simulation struct {
 	clients    [6]client
 	bodies     int
 	asked      [150][2]string // the latest groups and deduplication ids
+	lag        int            // milliseconds that a request and an answer are on their way at most
 }
 
 // client is one client: idle until a moment, or waiting for an answer.
@@ -196,12 +198,16 @@ type client struct {
 	late      []string // FIFO: handles that are used when their leases are over
 }
 
-// simulate returns the history of a run of the given length, with a drain.
-func simulate(seed uint64, m mistake, length time.Duration) []history.Operation {
+// quickly is the lag of a machine that has nothing else to do.
+const quickly = 10
+
+// newSimulation is a simulation of a standard queue.
+func newSimulation(seed uint64, m mistake) *simulation {
 	random := rand.New(rand.NewPCG(seed, 0))
-	return (&simulation{random: random, broker: &broker{random: random, mistake: m, handles: map[string]*stored{}}}).run(length)
+	return &simulation{random: random, broker: &broker{random: random, mistake: m, handles: map[string]*stored{}}, lag: quickly}
 }
 
+// run returns the history of a run of the given length, with a drain.
 func (s *simulation) run(length time.Duration) []history.Operation {
 	kill := s.within(500, 3500)
 	for ; s.now < length; s.now += tick {
@@ -249,10 +255,12 @@ func (s *simulation) step(c *client) {
 	case c.asked == nil:
 		c.asked = s.ask(c)
 		c.asked.Call, c.asked.Return, c.asked.Outcome = s.now, history.Never, history.Info
-		c.effectAt = s.now + s.within(1, 10)
-		c.backAt = c.effectAt + s.within(0, 10)
-	case c.answer == nil && s.now >= c.effectAt:
-		c.answer = s.execute(*c.asked)
+		c.effectAt = s.now + s.within(1, s.lag)
+	case c.answer == nil && s.now >= c.effectAt && (s.now-c.effectAt)%look == 0:
+		answer := s.execute(*c.asked)
+		if len(answer.Messages) > 0 || s.now >= c.effectAt+c.asked.Wait {
+			c.answer, c.backAt = answer, s.now+s.within(0, s.lag)
+		}
 	case c.answer != nil && s.now >= c.backAt:
 		*c.asked = *c.answer
 		c.asked.Return = s.now
@@ -284,7 +292,8 @@ func (s *simulation) ask(c *client) *history.Operation {
 		return s.add(&history.Operation{Kind: history.Change, Handle: h, Visibility: s.within(0, 4000)})
 	}
 	if s.random.IntN(2) == 0 {
-		return s.add(&history.Operation{Kind: history.Receive, Max: 1 + s.random.IntN(4), Visibility: history.QueueDefault})
+		wait := time.Duration(s.random.IntN(8)/7) * time.Second
+		return s.add(&history.Operation{Kind: history.Receive, Max: 1 + s.random.IntN(4), Visibility: history.QueueDefault, Wait: wait})
 	}
 	s.bodies++
 	if s.broker.fifo {
@@ -335,20 +344,45 @@ func (s *simulation) drain() {
 
 var judged = checker.Options{Queues: map[string]checker.Queue{"q": {VisibilityTimeout: visibility}}, Drained: true}
 
+// The slow runs are those of a machine on which requests and answers take seconds.
 func TestACorrectBrokerIsNeverAccused(t *testing.T) {
-	seeds := uint64(20)
-	if testing.Short() {
-		seeds = 5
+	covers := func(c checker.Coverage) bool {
+		return c.Unknown > 0 && c.Redeliveries >= 10 && c.AcrossFaults > 0 && c.LeasesAcross > 0 && c.DelaysAcross > 0 && c.EmptyReceives > 0
 	}
-	for seed := range seeds {
-		report := checker.Check(simulate(seed, "", 20*time.Second), judged)
-		if len(report.Violations) > 0 {
-			t.Fatalf("seed %d: %s", seed, report)
-		}
-		c := report.Coverage
-		if c.Unknown == 0 || c.Redeliveries < 10 || c.AcrossFaults == 0 || c.LeasesAcross == 0 || c.DelaysAcross == 0 || c.EmptyReceives == 0 {
-			t.Errorf("seed %d covers too little: %s", seed, c)
-		}
+	coversFIFO := func(c checker.Coverage) bool {
+		return c.Unknown > 0 && c.Redeliveries >= 10 && c.LeasesAcross > 0 && c.InOrder > 0 && c.RepeatAcross > 0 && c.Renewals > 0
+	}
+	coversSlow := func(c checker.Coverage) bool { return c.Unknown > 0 && c.Redeliveries >= 10 && c.EmptyReceives >= 10 }
+	for _, test := range []struct {
+		name    string
+		new     func(uint64, mistake) *simulation
+		options checker.Options
+		lag     int
+		length  time.Duration
+		covers  func(checker.Coverage) bool
+	}{
+		{"standard", newSimulation, judged, quickly, 20 * time.Second, covers},
+		{"FIFO", newFIFOSimulation, judgedFIFO, quickly, 20 * time.Second, coversFIFO},
+		{"standard, slow", newSimulation, judged, 4000, 4 * time.Minute, coversSlow},
+		{"FIFO, slow", newFIFOSimulation, judgedFIFO, 4000, 4 * time.Minute, coversSlow},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			seeds := uint64(20)
+			if testing.Short() {
+				seeds = 5
+			}
+			for seed := range seeds {
+				s := test.new(seed, "")
+				s.lag = test.lag
+				report := checker.Check(s.run(test.length), test.options)
+				if len(report.Violations) > 0 {
+					t.Fatalf("seed %d: %s", seed, report)
+				}
+				if !test.covers(report.Coverage) {
+					t.Errorf("seed %d covers too little: %s", seed, report.Coverage)
+				}
+			}
+		})
 	}
 }
 
@@ -376,7 +410,7 @@ func TestMistakesAreFound(t *testing.T) {
 			for seed := range uint64(3) {
 				options := judged
 				options.Cluster = seed == 2 // which excuses some counts
-				report := checker.Check(simulate(seed, test.mistake, 40*time.Second), options)
+				report := checker.Check(newSimulation(seed, test.mistake).run(40*time.Second), options)
 				if !slices.Contains(report.Broken(), test.want) {
 					t.Errorf("seed %d: %s not broken\n%s", seed, test.want, report)
 				}

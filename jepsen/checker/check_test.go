@@ -229,6 +229,12 @@ func TestEachPropertyCanBeBroken(t *testing.T) {
 			s.receive(5, 25, second).Wait = 20 * second
 			s.drain(30, out("a", b, 2))
 		}, "P4b-stuck"},
+		{"an empty answer to a long poll that was long on its way", func(s *story) {
+			b := s.send("a", 1, 2)
+			s.handout("a", b, 1, 3, 4)
+			s.receive(13, 25, second).Wait = 2 * second
+			s.drain(30, out("a", b, 2))
+		}, ""},
 		{"nothing there within the slack", func(s *story) {
 			b := s.send("a", 1, 2)
 			s.handout("a", b, 1, 3, 4)

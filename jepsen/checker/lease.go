@@ -96,8 +96,9 @@ func checkStuck(r *run, v *verdict) {
 
 // nothingThere returns a receive of the queue that was answered without messages
 // although one was available from from until until, both at the outside. A long
-// poll has to return what appears while it waits, so it may begin earlier. In a
-// FIFO queue what is before a message may keep it back: there it is nil.
+// poll has to return what appears while it waits, so it may begin earlier; its
+// answer may be on the way for any time, so it looked no later than its wait is
+// long. In a FIFO queue what is before a message may keep it back: there it is nil.
 func (r *run) nothingThere(queue string, from, until time.Duration) *history.Operation {
 	if r.options.Queues[queue].FIFO {
 		return nil
@@ -106,10 +107,7 @@ func (r *run) nothingThere(queue string, from, until time.Duration) *history.Ope
 		if e.Call >= until {
 			return nil
 		}
-		looked := e.Call
-		if e.Wait > 0 {
-			looked = e.Return
-		}
+		looked := min(e.Call+e.Wait, e.Return)
 		if looked > from && e.Return < until {
 			return e
 		}

@@ -23,7 +23,7 @@ func (s *scene) arn(url string) string {
 	return s.attributes(url, "QueueArn")["QueueArn"]
 }
 
-// Q1–Q35: queues, their attributes, tags and lists.
+// Q1–Q37: queues, their attributes, tags and lists.
 func TestQueues(t *testing.T) {
 	exists := func(attribute string) failure {
 		return fails("QueueAlreadyExists", "A queue already exists with the same name and a different value for attribute "+attribute)
@@ -94,8 +94,7 @@ func TestQueues(t *testing.T) {
 			s.refused("CreateQueue", createMembers(s.name()+".fifo"), badName)
 		}},
 		{id: "Q10", title: "FifoQueue without a FIFO name", play: func(s *scene) {
-			s.refused("CreateQueue", createMembers(s.name(), "FifoQueue", "true"), fails(invalidValue,
-				"The name of a FIFO queue can only include alphanumeric characters, hyphens, or underscores, must end with .fifo suffix and be 1 to 80 in length."))
+			s.refused("CreateQueue", createMembers(s.name(), "FifoQueue", "true"), badFIFOName)
 		}},
 		{id: "Q11", title: "FifoQueue false", play: func(s *scene) {
 			s.refused("CreateQueue", createMembers(s.name(), "FifoQueue", "false"), unknownAttribute("FifoQueue"))
@@ -109,10 +108,15 @@ func TestQueues(t *testing.T) {
 					"You can specify the "+name+" only when FifoQueue is set to true."))
 			}
 		}},
-		{id: "Q14", title: "FifoQueue set on a standard queue", play: func(s *scene) {
+		{id: "Q14", title: "FIFO attributes set on a standard queue", play: func(s *scene) {
 			q := s.queue()
 			for _, value := range []string{"true", "false"} {
 				s.refused("SetQueueAttributes", in{"QueueUrl": q, "Attributes": pairs("FifoQueue", value)}, unknownAttribute("FifoQueue"))
+			}
+			s.refused("SetQueueAttributes", in{"QueueUrl": q, "Attributes": pairs("ContentBasedDeduplication", "true")}, unknownAttribute("ContentBasedDeduplication"))
+			for name, value := range map[string]string{"DeduplicationScope": "queue", "FifoThroughputLimit": "perQueue"} {
+				s.refused("SetQueueAttributes", in{"QueueUrl": q, "Attributes": pairs(name, value)}, fails("InvalidAttributeName",
+					"You can specify the "+name+" only when FifoQueue is set to true."))
 			}
 		}},
 		{id: "Q2", title: "the attributes of a new FIFO queue", play: func(s *scene) {
@@ -139,8 +143,11 @@ func TestQueues(t *testing.T) {
 		}},
 		{id: "Q26b", title: "dead-letter queues of the other type", play: func(s *scene) {
 			q, fifo := s.queue(), s.fifo()
-			s.refused("SetQueueAttributes", in{"QueueUrl": q, "Attributes": pairs("RedrivePolicy", redrive(s.arn(fifo), "1"))}, fails(invalidValue))
-			s.refused("SetQueueAttributes", in{"QueueUrl": fifo, "Attributes": pairs("RedrivePolicy", redrive(s.arn(q), "1"))}, fails(invalidValue))
+			for from, to := range map[string]string{q: fifo, fifo: q} {
+				value := redrive(s.arn(to), "1")
+				s.refused("SetQueueAttributes", in{"QueueUrl": from, "Attributes": pairs("RedrivePolicy", value)}, fails(invalidValue,
+					"Value "+value+" for parameter RedrivePolicy is invalid. Reason: Dead-letter queue must be same type of queue as the source.."))
+			}
 		}},
 		{id: "Q37", title: "booleans in any letter case", play: func(s *scene) {
 			q := s.create(s.name()+".fifo", "FifoQueue", "True", "ContentBasedDeduplication", "TRUE")
@@ -156,6 +163,9 @@ func TestQueues(t *testing.T) {
 			name := s.name()
 			s.create(name + strings.Repeat("x", 80-len(name)))
 			s.refused("CreateQueue", createMembers(name+strings.Repeat("x", 81-len(name))), badName)
+			// The suffix counts.
+			s.create(name+strings.Repeat("x", 75-len(name))+".fifo", "FifoQueue", "true")
+			s.refused("CreateQueue", createMembers(name+strings.Repeat("x", 76-len(name))+".fifo", "FifoQueue", "true"), badFIFOName)
 		}},
 		{id: "Q17", title: "attribute values out of range", play: attributeRanges},
 		{id: "Q18", title: "unknown and read-only attributes", play: func(s *scene) {
@@ -273,14 +283,17 @@ func TestQueues(t *testing.T) {
 				"Only one PurgeQueue operation on "+queueName(q)+" is allowed every 60 seconds."))
 		}},
 		{id: "Q36", title: "a purge takes visible, hidden and delayed messages", play: purge},
-		{id: "Q37", title: "booleans in any case", play: func(s *scene) {
+		{id: "Q37b", title: "booleans of a standard queue", play: func(s *scene) {
 			s.hasAttributes(s.queue("SqsManagedSseEnabled", "False"), "SqsManagedSseEnabled", "false")
 			s.hasAttributes(s.queue("SqsManagedSseEnabled", "TRUE"), "SqsManagedSseEnabled", "true")
 		}},
 	})
 }
 
-var badName = fails(invalidValue, "Can only include alphanumeric characters, hyphens, or underscores. 1 to 80 in length")
+var (
+	badName     = fails(invalidValue, "Can only include alphanumeric characters, hyphens, or underscores. 1 to 80 in length")
+	badFIFOName = fails(invalidValue, "The name of a FIFO queue can only include alphanumeric characters, hyphens, or underscores, must end with .fifo suffix and be 1 to 80 in length.")
+)
 
 func unknownAttribute(name string) failure {
 	return fails("InvalidAttributeName", "Unknown Attribute "+name+".")
@@ -384,16 +397,28 @@ func redriveAllowPolicies(s *scene) {
 	q := s.queue()
 	arn := s.arn(q)
 	eleven := `["` + strings.Repeat(arn+`","`, 10) + arn + `"]`
-	for _, value := range []string{
-		`{"redrivePermission":"byQueue"}`,
-		`{"redrivePermission":"byQueue","sourceQueueArns":[]}`,
-		fmt.Sprintf(`{"redrivePermission":"allowAll","sourceQueueArns":[%q]}`, arn),
-		fmt.Sprintf(`{"redrivePermission":"denyAll","sourceQueueArns":[%q]}`, arn),
-		`{"redrivePermission":"byQueue","sourceQueueArns":` + eleven + `}`,
-		`{"redrivePermission":"sometimes"}`,
-		`{}`, `[]`, `nonsense`,
+	const (
+		needsSources = "When you specify the byQueue permission type, you must also specify one or more sourceQueueArns values."
+		needsByQueue = "To specify one or more source queue ARNs, you must set redrivePermission to byQueue."
+		tooMany      = "The maximum number of source queue ARNs you can specify is 10."
+		unsupported  = "Invalid value for the parameter RedriveAllowPolicy. Reason: Amazon SQS can't create the redrive allow policy, as it’s in an unsupported format."
+	)
+	for _, c := range []struct{ value, reason string }{
+		{`{"redrivePermission":"byQueue"}`, needsSources},
+		{`{"redrivePermission":"byQueue","sourceQueueArns":[]}`, needsSources},
+		{fmt.Sprintf(`{"redrivePermission":"allowAll","sourceQueueArns":[%q]}`, arn), needsByQueue},
+		{fmt.Sprintf(`{"redrivePermission":"denyAll","sourceQueueArns":[%q]}`, arn), needsByQueue},
+		{`{"redrivePermission":"byQueue","sourceQueueArns":` + eleven + `}`, tooMany},
+		{`{"redrivePermission":"sometimes"}`, ""},
+		{`{}`, ""},
+		{`[]`, ""},
+		{`nonsense`, ""},
 	} {
-		s.refused("SetQueueAttributes", in{"QueueUrl": q, "Attributes": pairs("RedriveAllowPolicy", value)}, fails(invalidValue))
+		text := unsupported
+		if c.reason != "" {
+			text = "Value " + c.value + " for parameter RedriveAllowPolicy is invalid. Reason: Amazon SQS can't create the redrive allow policy. " + c.reason
+		}
+		s.refused("SetQueueAttributes", in{"QueueUrl": q, "Attributes": pairs("RedriveAllowPolicy", c.value)}, fails(invalidValue, text))
 	}
 	s.hasAttributes(q, "RedriveAllowPolicy", "-")
 }

@@ -85,7 +85,12 @@ func TestSubscriptions(t *testing.T) {
 			s.bad("SetSubscriptionAttributes", set(`{invalid`), "InvalidParameter", "Invalid parameter: RedrivePolicy: failed to parse JSON. …")
 			s.done("SetSubscriptionAttributes", set(`{"deadLetterTargetArn":"`+dead+`"}`))
 			s.has(s.subscriptionAttributes(sub), "RedrivePolicy", `{"deadLetterTargetArn":"`+dead+`"}`)
+			s.bad("SetSubscriptionAttributes", set(""), "InvalidParameter", "Invalid parameter: RedrivePolicy: …")
+			s.has(s.subscriptionAttributes(sub), "RedrivePolicy", `{"deadLetterTargetArn":"`+dead+`"}`)
 			s.done("SetSubscriptionAttributes", in{"SubscriptionArn": sub, "AttributeName": "RedrivePolicy"})
+			s.has(s.subscriptionAttributes(sub), "RedrivePolicy", "-")
+			s.done("SetSubscriptionAttributes", set(`{"deadLetterTargetArn":"`+dead+`"}`))
+			s.done("SetSubscriptionAttributes", set("{}"))
 			s.has(s.subscriptionAttributes(sub), "RedrivePolicy", "-")
 		}},
 		{id: "C31", title: "a scope without a policy", play: func(s *stage) {

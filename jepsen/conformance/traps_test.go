@@ -169,7 +169,10 @@ func TestTraps(t *testing.T) {
 		}},
 		{id: "T58", title: "a Query error is XML whatever the client accepts", only: queryWire, play: func(s *scene) {
 			r := s.wire.render("SendMessage", in{"QueueUrl": "nope", "MessageBody": "x"})
-			s.failed("SendMessage", s.do(r), queueMissing)
+			for _, accept := range []string{"", "*/*", "application/json"} {
+				r.header["Accept"] = accept
+				s.failed("SendMessage", s.do(r), queueMissing)
+			}
 		}},
 		{id: "left-poll", title: "a client that leaves its poll takes nothing", play: func(s *scene) {
 			q := s.queue()

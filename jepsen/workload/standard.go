@@ -197,8 +197,8 @@ func (a *actor) comeBack(ctx context.Context) {
 }
 
 // Drain receives and deletes until every queue is empty or ctx ends, and counts
-// what each queue says it holds.
-func (s Standard) Drain(ctx context.Context) {
+// what each queue says it holds. It reports whether all became empty.
+func (s Standard) Drain(ctx context.Context) bool {
 	a := s.client(s.Producers+s.Consumers+1, history.Drain)
 	defer a.client.HTTP.CloseIdleConnections()
 	for _, q := range s.Queues {
@@ -211,6 +211,7 @@ func (s Standard) Drain(ctx context.Context) {
 		}
 		a.client.Count(context.WithoutCancel(ctx), q)
 	}
+	return ctx.Err() == nil
 }
 
 // drainOnce receives and deletes once and reports whether the queue seems empty.

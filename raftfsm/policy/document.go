@@ -7,8 +7,12 @@ import (
 	"strings"
 )
 
-// ErrMalformed says that a text is no access policy.
-var ErrMalformed = errors.New("malformed access policy")
+// ErrMalformed says that a text is no access policy, ErrPrincipal that a statement
+// of one names an AWS principal that cannot exist.
+var (
+	ErrMalformed = errors.New("malformed access policy")
+	ErrPrincipal = errors.New("no such principal")
+)
 
 // The versions of the language. A document without one is of the older, which
 // has no policy variables.
@@ -56,7 +60,7 @@ type Principal struct {
 
 // Parse reads a policy (IAM user guide, "Grammar of the IAM JSON policy
 // language"; SQS developer guide, "Custom Amazon SQS access policy language"). An
-// error is ErrMalformed.
+// error is ErrMalformed or ErrPrincipal.
 func Parse(text string) (*Document, error) {
 	o, ok := parseObject(text)
 	if !ok || !o.only("Version", "Id", "Statement") {
@@ -71,9 +75,9 @@ func Parse(text string) (*Document, error) {
 	}
 	d := &Document{variables: version == newVersion}
 	for _, raw := range listOf(o["Statement"]) {
-		s, ok := parseStatement(string(raw))
-		if !ok {
-			return nil, ErrMalformed
+		s, err := parseStatement(string(raw))
+		if err != nil {
+			return nil, err
 		}
 		d.Statements = append(d.Statements, s)
 		d.timed = d.timed || d.variables || slices.ContainsFunc(s.Conditions, Condition.timed)
@@ -84,57 +88,59 @@ func Parse(text string) (*Document, error) {
 	return d, nil
 }
 
-func parseStatement(text string) (s Statement, ok bool) {
+func parseStatement(text string) (s Statement, err error) {
 	o, ok := parseObject(text)
 	if !ok || !o.only("Sid", "Effect", "Principal", "NotPrincipal", "Action", "NotAction", "Resource", "NotResource", "Condition") {
-		return s, false
+		return s, ErrMalformed
 	}
 	if _, ok = o.text("Sid"); o.has("Sid") && !ok {
-		return s, false
+		return s, ErrMalformed
 	}
 	switch effect, _ := o.text("Effect"); effect {
 	case "Allow":
 	case "Deny":
 		s.Deny = true
 	default:
-		return s, false
+		return s, ErrMalformed
 	}
 	principal, ok := o.either("Principal", &s.NotPrincipal)
 	if !ok || s.NotPrincipal && !s.Deny { // to allow all but one is never meant
-		return s, false
+		return s, ErrMalformed
 	}
-	if s.Principals, ok = parsePrincipals(principal); !ok {
-		return s, false
+	if s.Principals, err = parsePrincipals(principal); err != nil {
+		return s, err
 	}
 	action, ok := o.either("Action", &s.NotAction)
 	if !ok {
-		return s, false
+		return s, ErrMalformed
 	}
 	if s.Actions, ok = oneOrMore(action); !ok {
-		return s, false
+		return s, ErrMalformed
 	}
 	if o.has("Resource") || o.has("NotResource") {
 		resource, ok := o.either("Resource", &s.NotResource)
 		if !ok {
-			return s, false
+			return s, ErrMalformed
 		}
 		if s.Resources, ok = oneOrMore(resource); !ok {
-			return s, false
+			return s, ErrMalformed
 		}
 	}
-	s.Conditions, ok = parseConditions(o["Condition"])
-	return s, ok
+	if s.Conditions, ok = parseConditions(o["Condition"]); !ok {
+		return s, ErrMalformed
+	}
+	return s, nil
 }
 
 // parsePrincipals reads "*", or an object of kinds of principals to some of each.
-func parsePrincipals(raw json.RawMessage) ([]Principal, bool) {
+func parsePrincipals(raw json.RawMessage) ([]Principal, error) {
 	var everybody string
-	if json.Unmarshal(raw, &everybody) == nil {
-		return []Principal{{Kind: AWS, Name: everybody}}, everybody == "*"
+	if json.Unmarshal(raw, &everybody) == nil && everybody == "*" {
+		return []Principal{{Kind: AWS, Name: everybody}}, nil
 	}
 	o, ok := parseObject(string(raw))
 	if !ok || len(o) == 0 || !o.only(string(AWS), string(Service), string(Federated)) {
-		return nil, false
+		return nil, ErrMalformed
 	}
 	var principals []Principal
 	for _, kind := range []PrincipalKind{AWS, Service, Federated} {
@@ -142,14 +148,17 @@ func parsePrincipals(raw json.RawMessage) ([]Principal, bool) {
 			continue
 		}
 		names, ok := oneOrMore(o[string(kind)])
-		if !ok || kind == AWS && slices.ContainsFunc(names, func(name string) bool { return !isPrincipal(name) }) {
-			return nil, false
+		if !ok {
+			return nil, ErrMalformed
+		}
+		if kind == AWS && slices.ContainsFunc(names, func(name string) bool { return !isPrincipal(name) }) {
+			return nil, ErrPrincipal
 		}
 		for _, name := range names {
 			principals = append(principals, Principal{Kind: kind, Name: name})
 		}
 	}
-	return principals, true
+	return principals, nil
 }
 
 // isPrincipal reports whether a name may be that of an AWS principal: anybody, an

@@ -4,13 +4,17 @@ import (
 	"crypto/tls"
 	"errors"
 	"io"
+	"log/slog"
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 )
+
+var discard = slog.New(slog.DiscardHandler)
 
 // authority makes one for a test.
 func authority(t *testing.T) KeyPair {
@@ -22,14 +26,14 @@ func authority(t *testing.T) KeyPair {
 	return ca
 }
 
-// credentials is what LoadTLS makes of a certificate of ca for name.
-func credentials(t *testing.T, ca KeyPair, name string, hosts ...string) *tls.Config {
+// credentials are those of a node with a certificate of ca for name.
+func credentials(t *testing.T, ca KeyPair, name string, hosts ...string) *Credentials {
 	t.Helper()
 	return credentialsOf(t, time.Now(), ca, name, hosts...)
 }
 
 // credentialsOf is credentials with a certificate made then.
-func credentialsOf(t *testing.T, then time.Time, ca KeyPair, name string, hosts ...string) *tls.Config {
+func credentialsOf(t *testing.T, then time.Time, ca KeyPair, name string, hosts ...string) *Credentials {
 	t.Helper()
 	pair, err := NewCertificate(ca, name, hosts, then)
 	if err != nil {
@@ -43,7 +47,7 @@ func credentialsOf(t *testing.T, then time.Time, ca KeyPair, name string, hosts 
 		}
 		return path
 	}
-	c, err := LoadTLS(file("ca", ca.Certificate), file("cert", pair.Certificate), file("key", pair.Key), name)
+	c, err := LoadCredentials(file("ca", ca.Certificate), file("cert", pair.Certificate), file("key", pair.Key), name, discard)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,7 +58,7 @@ func TestTLS(t *testing.T) {
 	ours, theirs := authority(t), authority(t)
 	for _, c := range []struct {
 		name   string
-		n1, n2 *tls.Config
+		n1, n2 *Credentials
 		ok     bool
 	}{
 		{"both of one authority", credentials(t, ours, "n1"), credentials(t, ours, "n2"), true},
@@ -67,8 +71,8 @@ func TestTLS(t *testing.T) {
 		{"who answers has no TLS", credentials(t, ours, "n1"), nil, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			n2 := start(t, Config{Name: "n2", TLS: c.n2}, func(p *Port) { p.Handle(MethodPropose, echo) })
-			n1 := start(t, Config{Name: "n1", TLS: c.n1}, nil)
+			n2 := start(t, Config{Name: "n2", Credentials: c.n2}, func(p *Port) { p.Handle(MethodPropose, echo) })
+			n1 := start(t, Config{Name: "n1", Credentials: c.n1}, nil)
 			answer, err := n1.Call(t.Context(), n2.Self(), MethodPropose, []byte("x"))
 			if c.ok && (err != nil || string(answer) != "n1:x") {
 				t.Errorf("call: got %q, %v, want n1:x", answer, err)
@@ -94,7 +98,7 @@ func TestReason(t *testing.T) {
 	longAgo := time.Now().AddDate(-2*nodeYears, 0, 0)
 	for _, c := range []struct {
 		name string
-		n2   *tls.Config
+		n2   *Credentials
 		want string
 	}{
 		{"another authority", credentials(t, theirs, "n2"), "its certificate is not of this node's authority"},
@@ -102,8 +106,8 @@ func TestReason(t *testing.T) {
 		{"expired", credentialsOf(t, longAgo, ours, "n2"), "its certificate has expired or is not valid yet"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			n2 := start(t, Config{Name: "n2", TLS: c.n2}, nil)
-			n1 := start(t, Config{Name: "n1", TLS: good}, nil)
+			n2 := start(t, Config{Name: "n2", Credentials: c.n2}, nil)
+			n1 := start(t, Config{Name: "n1", Credentials: good}, nil)
 			_, err := n1.Call(t.Context(), n2.Self(), MethodFormation, nil)
 			if got := Reason(err); got != c.want {
 				t.Errorf("got %q of %v, want %q", got, err, c.want)
@@ -111,8 +115,8 @@ func TestReason(t *testing.T) {
 		})
 	}
 	t.Run("this node's is refused", func(t *testing.T) {
-		n2 := start(t, Config{Name: "n2", TLS: credentials(t, ours, "n2")}, nil)
-		n1 := start(t, Config{Name: "n1", TLS: credentialsOf(t, longAgo, ours, "n1")}, nil)
+		n2 := start(t, Config{Name: "n2", Credentials: credentials(t, ours, "n2")}, nil)
+		n1 := start(t, Config{Name: "n1", Credentials: credentialsOf(t, longAgo, ours, "n1")}, nil)
 		_, err := n1.Call(t.Context(), n2.Self(), MethodFormation, nil)
 		if got := Reason(err); !strings.HasPrefix(got, "it refuses this node's certificate") {
 			t.Errorf("got %q of %v, want that the certificate is refused", got, err)
@@ -142,8 +146,8 @@ func TestReason(t *testing.T) {
 // A pattern among the names of a certificate stands for nobody.
 func TestPatternIsNoName(t *testing.T) {
 	ca := authority(t)
-	n2 := start(t, Config{Name: "n2.x", TLS: credentials(t, ca, "n3", "*.x")}, func(p *Port) { p.Handle(MethodPropose, echo) })
-	n1 := start(t, Config{Name: "n1", TLS: credentials(t, ca, "n1")}, nil)
+	n2 := start(t, Config{Name: "n2.x", Credentials: credentials(t, ca, "n3", "*.x")}, func(p *Port) { p.Handle(MethodPropose, echo) })
+	n1 := start(t, Config{Name: "n1", Credentials: credentials(t, ca, "n1")}, nil)
 	if _, err := n1.Call(t.Context(), n2.Self(), MethodPropose, nil); !errors.Is(err, ErrNotSent) {
 		t.Errorf("call: got %v, want ErrNotSent", err)
 	}
@@ -152,7 +156,7 @@ func TestPatternIsNoName(t *testing.T) {
 // Without a certificate of the authority nothing is parsed, not even a hello:
 // the port answers with TLS or not at all.
 func TestNoCertificate(t *testing.T) {
-	p := start(t, Config{Name: "n2", TLS: credentials(t, authority(t), "n2")}, func(p *Port) { p.Handle(MethodPropose, echo) })
+	p := start(t, Config{Name: "n2", Credentials: credentials(t, authority(t), "n2")}, func(p *Port) { p.Handle(MethodPropose, echo) })
 	good := hello{kind: kindRequests, cluster: "c", from: "n1", to: "n2"}.encode()
 	good = appendFrame(good, frame{kind: frameRequest, method: MethodPropose, id: 1, payload: []byte("x")})
 
@@ -179,7 +183,7 @@ func TestNoCertificate(t *testing.T) {
 	}
 }
 
-func TestLoadTLSErrors(t *testing.T) {
+func TestLoadCredentialsErrors(t *testing.T) {
 	dir := t.TempDir()
 	path := func(name string) string { return filepath.Join(dir, name) }
 	ca := authority(t)
@@ -202,7 +206,7 @@ func TestLoadTLSErrors(t *testing.T) {
 		{"other", "cert", "key", "n1"},
 		{"ca", "cert", "key", "n2"},
 	} {
-		if _, err := LoadTLS(path(c[0]), path(c[1]), path(c[2]), c[3]); err == nil {
+		if _, err := LoadCredentials(path(c[0]), path(c[1]), path(c[2]), c[3], discard); err == nil {
 			t.Errorf("load %v: got nil, want an error", c)
 		}
 	}
@@ -227,5 +231,140 @@ func TestCertificateErrors(t *testing.T) {
 		if _, err := NewCertificate(c.authority, c.node, nil, time.Now()); err == nil {
 			t.Errorf("%s: got nil, want an error", name)
 		}
+	}
+}
+
+// rotation is a node whose files a test replaces.
+type rotation struct {
+	t    *testing.T
+	dir  string
+	name string
+	log  logBuffer
+	port *Port
+}
+
+// rotate starts the node with a certificate of ca.
+func rotate(t *testing.T, name string, ca KeyPair) *rotation {
+	t.Helper()
+	r := &rotation{t: t, dir: t.TempDir(), name: name}
+	r.write("ca", ca.Certificate)
+	r.certify(ca)
+	c, err := LoadCredentials(r.path("ca"), r.path("cert"), r.path("key"), name, slog.New(slog.NewTextHandler(&r.log, nil)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.port = start(t, Config{Name: name, Credentials: c}, func(p *Port) { p.Handle(MethodPropose, echo) })
+	return r
+}
+
+func (r *rotation) path(file string) string { return filepath.Join(r.dir, file) }
+
+// write replaces a file as an operator should: at once.
+func (r *rotation) write(file string, data []byte) {
+	r.t.Helper()
+	err := os.WriteFile(r.path("new"), data, 0o600)
+	if err = errors.Join(err, os.Rename(r.path("new"), r.path(file))); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// certify gives the node another certificate.
+func (r *rotation) certify(ca KeyPair) {
+	r.t.Helper()
+	pair, err := NewCertificate(ca, r.name, nil, time.Now())
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	r.write("key", pair.Key)
+	r.write("cert", pair.Certificate)
+}
+
+// call asks another node over a new connection.
+func (r *rotation) call(to *rotation) error {
+	r.port.CloseConnections()
+	to.port.CloseConnections()
+	return eventually(func() error {
+		_, err := r.port.Call(r.t.Context(), to.port.Self(), MethodPropose, nil)
+		return err
+	})
+}
+
+// eventually is the error of the last of some tries: a connection may just be
+// breaking, or a failed attempt be too fresh for the next.
+func eventually(try func() error) (err error) {
+	for range 3 {
+		if err = try(); err == nil {
+			return nil
+		}
+		time.Sleep(redialAfter)
+	}
+	return err
+}
+
+// Authority and certificates are replaced one after the other on nodes that run, and
+// each new connection is made with what is there then.
+func TestCredentialsAreReplaced(t *testing.T) {
+	before, after := authority(t), authority(t)
+	n1, n2 := rotate(t, "n1", before), rotate(t, "n2", before)
+	both := slices.Concat(before.Certificate, after.Certificate)
+	for _, step := range []struct {
+		name string
+		do   func()
+		want bool // the nodes reach each other
+	}{
+		{"as they began", func() {}, true},
+		{"n1 believes both", func() { n1.write("ca", both) }, true},
+		{"n2 believes both", func() { n2.write("ca", both) }, true},
+		{"n1 has a new certificate", func() { n1.certify(after) }, true},
+		{"n2 has a new certificate", func() { n2.certify(after) }, true},
+		{"n1 believes the new one only", func() { n1.write("ca", after.Certificate) }, true},
+		{"n2 believes the new one only", func() { n2.write("ca", after.Certificate) }, true},
+		{"n2 goes back, alone", func() { n2.write("ca", before.Certificate); n2.certify(before) }, false},
+	} {
+		step.do()
+		for _, err := range []error{n1.call(n2), n2.call(n1)} {
+			if (err == nil) != step.want {
+				t.Fatalf("%s: got %v, want reached: %v\n%s%s", step.name, err, step.want, &n1.log, &n2.log)
+			}
+		}
+	}
+}
+
+// Files that cannot be used change nothing, and are told of once.
+func TestCredentialsThatCannotBeUsed(t *testing.T) {
+	ca, other := authority(t), authority(t)
+	for name, spoil := range map[string]func(r *rotation){
+		"certificate of another authority": func(r *rotation) { r.certify(other) },
+		"certificate of another node":      func(r *rotation) { r.name = "n3"; r.certify(ca) },
+		"no certificate":                   func(r *rotation) { r.write("cert", nil) },
+		"key of another":                   func(r *rotation) { r.write("key", ca.Key) },
+		"certificate is gone":              func(r *rotation) { os.Remove(r.path("cert")) },
+		"authority is gone":                func(r *rotation) { os.Remove(r.path("ca")) },
+		"half an authority": func(r *rotation) {
+			r.write("ca", append(slices.Clone(ca.Certificate), other.Certificate[:len(other.Certificate)/2]...))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			n1, n2 := rotate(t, "n1", ca), rotate(t, "n2", ca)
+			spoil(n2)
+			for range 2 {
+				if err := errors.Join(n1.call(n2), n2.call(n1)); err != nil {
+					t.Errorf("call: got %v, want nil", err)
+				}
+			}
+			log := n2.log.String()
+			if n := strings.Count(log, "not reread"); n < 1 || n > 2 { // key and certificate are two changes
+				t.Errorf("got %d warnings, want one\n%s", n, log)
+			}
+			if err := n2.port.config.Credentials.Reread(); err == nil {
+				t.Error("reread: got nil, want an error")
+			}
+			n2.name = "n2"
+			n2.write("ca", ca.Certificate)
+			n2.certify(ca)
+			if err := n1.call(n2); err != nil || !strings.Contains(n2.log.String(), "peer credentials reread") {
+				t.Errorf("mended: got %v and the log\n%s", err, n2.log.String())
+			}
+		})
 	}
 }
