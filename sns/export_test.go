@@ -1,5 +1,5 @@
 package sns
 
-// SetSteps makes commands do so little that cursors are needed for few
+// SetSteps makes entries do so little that cursors are needed for few
 // subscriptions.
-func (s *State) SetSteps(n int) { s.steps = n }
+func (s *State) SetSteps(n int) { s.steps, s.left = n, n }
