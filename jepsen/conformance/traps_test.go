@@ -120,6 +120,12 @@ func TestTraps(t *testing.T) {
 			s.set(q, "Policy", " "+strings.ReplaceAll(strings.ReplaceAll(p, `",`, "\",\n  "), `":`, `" : `)+"\n")
 			s.hasAttributes(q, "Policy", p)
 			s.create(queueName(q), "Policy", p)
+			version := `"Version":"2012-10-17",`
+			turned := strings.Replace(strings.Replace(p, version, "", 1), `"Id":"p",`, `"Id":"p",`+version, 1)
+			s.create(queueName(q), "Policy", turned)
+			s.hasAttributes(q, "Policy", p)
+			s.refused("CreateQueue", createMembers(queueName(q), "Policy", strings.Replace(p, `"Sid":"s"`, `"Sid":"t"`, 1)), fails("QueueAlreadyExists",
+				"A queue already exists with the same name and a different value for attribute Policy"))
 		}},
 		{id: "T51", title: "a custom type is part of the digest", play: func(s *scene) {
 			q := s.queue()
