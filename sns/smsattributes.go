@@ -32,6 +32,9 @@ func ValidateSMSAttribute(a Attribute) *Error {
 			return refuse("DeliveryStatusSuccessSamplingRate is not an integer between 0-100")
 		}
 	case "MonthlySpendLimit", "DeliveryStatusIAMRole", "UsageReportS3Bucket":
+		if len(a.Value) > maxReference {
+			return refuse(string(a.Name) + " is invalid")
+		}
 	default:
 		return refuse(string(a.Name) + " is not a valid attribute")
 	}
