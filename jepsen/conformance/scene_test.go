@@ -65,7 +65,12 @@ var client = &http.Client{
 // do sends a request as it stands.
 func (s *scene) do(r request) answer {
 	s.Helper()
-	a, err := s.wire.do(client, s.endpoint, r)
+	return s.ask(s.wire, r)
+}
+
+func (s *scene) ask(w wire, r request) answer {
+	s.Helper()
+	a, err := w.do(client, s.endpoint, r)
 	if err != nil {
 		s.Fatal(err)
 	}
@@ -281,10 +286,15 @@ func (s *scene) attributes(url string, names ...string) map[string]string {
 	return m
 }
 
-// hasAttributes checks some attributes: name, value …; "-" means absent.
+// hasAttributes checks some attributes of a queue: name, value …; "-" means absent.
 func (s *scene) hasAttributes(url string, want ...string) {
 	s.Helper()
-	got := s.attributes(url)
+	s.has(s.attributes(url), want...)
+}
+
+// has checks some attributes: name, value …; "-" means absent.
+func (s *scene) has(got map[string]string, want ...string) {
+	s.Helper()
 	for i := 0; i < len(want); i += 2 {
 		value, ok := got[want[i]]
 		if !ok {

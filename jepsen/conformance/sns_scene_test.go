@@ -32,14 +32,7 @@ func perform(t *testing.T, acts []act) {
 // request sends a request to SNS as it stands.
 func (s *stage) request(r request) answer {
 	s.Helper()
-	a, err := snsWire.do(client, s.endpoint, r)
-	if err != nil {
-		s.Fatal(err)
-	}
-	if a.header.Get("x-amzn-RequestId") == "" {
-		s.Errorf("the answer has no x-amzn-RequestId")
-	}
-	return a
+	return s.ask(snsWire, r)
 }
 
 // sns plays an action of SNS.
@@ -150,20 +143,6 @@ func texts(out tree) map[string]string {
 		m[name] = out.text("Attributes", name)
 	}
 	return m
-}
-
-// has checks some attributes: name, value …; "-" means absent.
-func (s *stage) has(got map[string]string, want ...string) {
-	s.Helper()
-	for i := 0; i < len(want); i += 2 {
-		value, ok := got[want[i]]
-		if !ok {
-			value = "-"
-		}
-		if value != want[i+1] {
-			s.Errorf("%s: got %q, want %q", want[i], value, want[i+1])
-		}
-	}
 }
 
 // setTopic sets an attribute of a topic.

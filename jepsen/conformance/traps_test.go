@@ -232,6 +232,15 @@ func TestTraps(t *testing.T) {
 			s.took(func() { s.none(q, in{"WaitTimeSeconds": 1}) }, 900*time.Millisecond, early)
 			s.counts(q, "2", "5", "0")
 		}},
+		{id: "over-limit-FIFO", title: "a lease that ends makes room, whatever group it is of", setting: strict, play: func(s *scene) {
+			q := s.fifo()
+			s.sendAll(q, "a-1", "a-2", "a-3", "a-4", "a-5", "b-1")
+			messages := s.receive(q, most(10, 60))
+			s.bodies(messages, "a-1", "a-2", "a-3", "a-4", "a-5")
+			s.none(q) // and no error
+			s.change(q, handle(messages[2]), 1)
+			s.took(func() { s.bodies(s.receive(q, waitLong), "b-1") }, 900*time.Millisecond, early)
+		}},
 		{id: "remade", title: "a handle of a queue that was made anew", play: func(s *scene) {
 			q := s.queue()
 			s.send(q, "x")
