@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
 
 	"github.com/hashicorp/raft"
@@ -194,6 +195,30 @@ func TestNoRoomForZeros(t *testing.T) {
 	}
 	next := openLog(t, copyDir(t, l.dir), LogOptions{SegmentSize: 4000})
 	checkBounds(t, next, 1, 99)
+}
+
+// A process that has no descriptor left for the zeros goes on without.
+func TestNoDescriptorForZeros(t *testing.T) {
+	l := openLog(t, filepath.Join(t.TempDir(), "wal"), LogOptions{})
+	store(t, l, entries(1, 1, 1, 100))
+	settle(t, l)
+	var old syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &old); err != nil {
+		t.Fatal(err)
+	}
+	none := old
+	none.Cur = 3
+	if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &none); err != nil {
+		t.Fatal(err)
+	}
+	full, err := writeZeros(filepath.Join(l.dir, segmentName(1)), aheadChunk, 2*aheadChunk)
+	if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &old); err != nil {
+		t.Fatal(err)
+	}
+	if !full || err != nil {
+		t.Errorf("got full %v and %v, want true and no error", full, err)
+	}
+	store(t, l, entries(2, 2, 1, 100))
 }
 
 func TestFailedSyncOfZerosStopsTheLog(t *testing.T) {

@@ -16,3 +16,9 @@ func syncData(f *os.File) error {
 		}
 	}
 }
+
+// dropPages takes a file that was synced out of memory, so that it is read from the
+// disk: after a write to the disk has failed, memory holds what the disk does not.
+func dropPages(f *os.File) error {
+	return os.NewSyscallError("fadvise", unix.Fadvise(int(f.Fd()), 0, 0, unix.FADV_DONTNEED))
+}
