@@ -138,18 +138,19 @@ func TestTornRecordBeforeZeros(t *testing.T) {
 // The zeros behind an acknowledged record are no reason to take a flip in it for a
 // torn tail.
 func TestBitFlipBeforeZerosIsRefused(t *testing.T) {
-	const size = 201
-	dir, path, end := killedLog(t, 3, size)
-	whole := read(t, path)
-	start := len(segmentOf(entries(1, 2, 1, size)))
-	for at := start; at < end; at++ {
-		for _, bit := range bitsAt(at - start) {
-			damaged := bytes.Clone(whole)
-			damaged[at] ^= 1 << bit
-			write(t, path, damaged)
-			checkRefused(t, dir, path)
-			if t.Failed() {
-				t.Fatalf("flip of bit %d of byte %d of the last record", bit, at-start)
+	for _, size := range []int{201, 0} { // an empty entry has a header that ends in zeros
+		dir, path, end := killedLog(t, 3, size)
+		whole := read(t, path)
+		start := len(segmentOf(entries(1, 2, 1, size)))
+		for at := start; at < end; at++ {
+			for _, bit := range bitsAt(at - start) {
+				damaged := bytes.Clone(whole)
+				damaged[at] ^= 1 << bit
+				write(t, path, damaged)
+				checkRefused(t, dir, path)
+				if t.Failed() {
+					t.Fatalf("flip of bit %d of byte %d of the last record of size %d", bit, at-start, size)
+				}
 			}
 		}
 	}

@@ -9,6 +9,8 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/hashicorp/raft"
+
 	"holdfast.internal/jepsen/fault"
 )
 
@@ -69,5 +71,68 @@ func TestWhatAStartFindsIsDurable(t *testing.T) {
 	checkEntry(t, l, entry(2, 1, 100))
 	if err := l.Close(); err != nil {
 		t.Error(err)
+	}
+}
+
+// entryOf is an entry whose size depends on its index.
+func entryOf(index uint64) *raft.Log { return entry(index, 1, int(index*3571%40_000)) }
+
+// A disk fills up, and zeros with it: the process stops, and the next one, on a disk
+// that is still full, finds what was acknowledged. What it lets go makes room.
+func TestStartOnAFullDisk(t *testing.T) {
+	const variable = "WAL_TEST_FULL"
+	options := LogOptions{SegmentSize: 1 << 20, RetainBytes: 1}
+	if dir := os.Getenv(variable); dir != "" {
+		l, err := OpenLog(dir, options)
+		if err != nil {
+			panic(err)
+		}
+		last, _ := l.LastIndex()
+		for l.StoreLogs([]*raft.Log{entryOf(last + 1), entryOf(last + 2), entryOf(last + 3)}) == nil {
+			last += 3
+		}
+		fmt.Printf("\nresult %d\n", last)
+		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+	}
+	disk, err := fault.NewDisk(t.TempDir(), 10<<20)
+	if errors.Is(err, fault.ErrUnavailable) {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := disk.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	dir := filepath.Join(disk.Path(), "wal")
+	var before uint64 // where the log ended
+	for round := range 3 {
+		child := exec.Command(os.Args[0], "-test.run=^TestStartOnAFullDisk$")
+		child.Env = append(os.Environ(), variable+"="+dir)
+		out, _ := child.CombinedOutput() // it was killed
+		var acked uint64
+		if _, err := fmt.Sscanf(lineOf(string(out), "result "), "result %d", &acked); err != nil || round != 1 && acked <= before {
+			t.Fatalf("round %d: entries to %d, before it %d: %v in %q", round, acked, before, err, out)
+		}
+		l := openLog(t, dir, options)
+		last, _ := l.LastIndex()
+		first, _ := l.FirstIndex()
+		if last < acked || last > acked+3 {
+			t.Errorf("round %d: the log ends at entry %d, %d were acknowledged", round, last, acked)
+		}
+		for i := first; i <= last; i++ {
+			checkEntry(t, l, entryOf(i))
+		}
+		if round == 1 { // the disk is full again after a start and a stop
+			if err := l.DeleteRange(first, last-3); err != nil {
+				t.Error(err)
+			}
+		}
+		if err := l.Close(); err != nil {
+			t.Error(err)
+		}
+		before = last
 	}
 }

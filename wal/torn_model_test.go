@@ -140,7 +140,8 @@ func TestDamageBeforeZerosIsRefused(t *testing.T) {
 		r := rand.New(rand.NewPCG(seed, 2))
 		d := newDisk(r)
 		records := len(segmentOf(d.entries)) // as many bytes as in batches
-		damaged, what := bytes.Clone(d.written), ""
+		damaged := bytes.Clone(d.written)
+		var what string
 		if r.IntN(2) == 0 {
 			bit := r.IntN(records * 8)
 			damaged[bit/8] ^= 1 << (bit % 8)
