@@ -9,6 +9,7 @@ import (
 	"github.com/hashicorp/raft"
 
 	"holdfast.internal/raftfsm"
+	"holdfast.internal/sns"
 	"holdfast.internal/sqs"
 )
 
@@ -35,6 +36,7 @@ const (
 // nobody may hold it after it was recycled.
 type proposal struct {
 	command []byte // from raftfsm.AppendCommand
+	steps   int    // that it takes of an entry's (raftfsm.Machine.FanOut)
 	origin  raftfsm.Origin
 	acks    []raftfsm.NumberRange // room for those of origin
 	held    int64                 // bytes that admission holds for it
@@ -59,7 +61,8 @@ const (
 type coalescer struct {
 	apply   func(entry []byte) raft.ApplyFuture
 	now     func() sqs.Time
-	release func(held int64) // tells admission that so many bytes were answered
+	fanOut  func(command []byte) int // steps of a command
+	release func(held int64)         // tells admission that so many bytes were answered
 
 	mu       sync.Mutex
 	ready    sync.Cond // on mu; isReady
@@ -76,8 +79,10 @@ type coalescer struct {
 }
 
 // newCoalescer starts a coalescer; close ends it.
-func newCoalescer(apply func([]byte) raft.ApplyFuture, now func() sqs.Time, release func(int64)) *coalescer {
-	c := &coalescer{apply: apply, now: now, release: release, packing: make(chan struct{}, 1)}
+func newCoalescer(
+	apply func([]byte) raft.ApplyFuture, now func() sqs.Time, fanOut func([]byte) int, release func(int64),
+) *coalescer {
+	c := &coalescer{apply: apply, now: now, fanOut: fanOut, release: release, packing: make(chan struct{}, 1)}
 	c.ready.L = &c.mu
 	c.pool.New = func() any {
 		timer := time.NewTimer(time.Hour)
@@ -112,6 +117,7 @@ func (c *coalescer) recycle(p *proposal) {
 // coalescer.
 func (c *coalescer) submit(ctx context.Context, p *proposal) error {
 	p.state.Store(proposalWaiting)
+	p.steps = c.fanOut(p.command)
 	if !c.enqueue(p) {
 		c.release(p.held)
 		p.held, p.err = 0, ErrNoLeader
@@ -183,7 +189,10 @@ func (c *coalescer) lane() {
 	}
 }
 
-// next appends to batch the commands of the next entry, as soon as there is one.
+// next appends to batch the commands of the next entry, as soon as there is one. An
+// entry has publishes of as many steps as it may take (sns.MaxSteps), or one alone
+// that has more: the state would put off the rest, which clients see as a delay,
+// and in the end as throttling.
 // It appends none when the coalescer is closed and empty.
 func (c *coalescer) next(batch []*proposal) []*proposal {
 	c.mu.Lock()
@@ -192,9 +201,10 @@ func (c *coalescer) next(batch []*proposal) []*proposal {
 		for !c.isReady() {
 			c.ready.Wait()
 		}
-		taken, size := 0, 0
+		taken, size, steps := 0, 0, 0
 		for _, p := range c.waiting {
-			if size > 0 && size+len(p.command) > maxEntrySize {
+			full := size > 0 && size+len(p.command) > maxEntrySize
+			if full || steps > 0 && p.steps > 0 && steps+p.steps > sns.MaxSteps {
 				break
 			}
 			taken++
@@ -204,6 +214,7 @@ func (c *coalescer) next(batch []*proposal) []*proposal {
 				continue
 			}
 			size += len(p.command)
+			steps += p.steps
 			batch = append(batch, p)
 		}
 		c.waiting = dropFirst(c.waiting, taken)

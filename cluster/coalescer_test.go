@@ -3,6 +3,9 @@ package cluster
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -82,10 +85,48 @@ func offer(ctx context.Context, c *coalescer, mark byte, size int) (string, erro
 
 func fixedTime() sqs.Time { return 1 }
 
+func noFanOut([]byte) int { return 0 }
+
+// TestCoalescerBoundsFanOut: an entry has publishes of 1,000 steps at most, or one
+// that has more.
+func TestCoalescerBoundsFanOut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newFakeRaft(time.Second)
+		c := newCoalescer(r.apply, fixedTime, func(command []byte) int { return 100 * int(command[0]) }, func(int64) {})
+		defer c.close()
+		var answered sync.WaitGroup
+		offerAll := func(hundreds ...byte) {
+			for _, n := range hundreds {
+				answered.Go(func() {
+					if _, err := offer(t.Context(), c, n, 10); err != nil {
+						t.Error(err)
+					}
+				})
+				synctest.Wait()
+			}
+		}
+		offerAll(0, 0) // these are in flight while the others come
+		offerAll(4, 0, 6, 0, 1, 9, 25, 0, 0, 3)
+		answered.Wait()
+		var got []string
+		for len(r.entries) > 0 {
+			marks := []int{}
+			for _, command := range <-r.entries {
+				marks = append(marks, int(command[0]))
+			}
+			got = append(got, fmt.Sprint(marks))
+		}
+		got = got[2:]
+		if want := []string{"[4 0 6 0]", "[1 9]", "[25 0 0]", "[3]"}; !slices.Equal(got, want) {
+			t.Errorf("got %v, want %v", got, want)
+		}
+	})
+}
+
 func TestCoalescerPacksWhatWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newFakeRaft(time.Second)
-		c := newCoalescer(r.apply, fixedTime, func(int64) {})
+		c := newCoalescer(r.apply, fixedTime, noFanOut, func(int64) {})
 		defer c.close()
 		answers := make(chan error, 100)
 		for i := range 100 {
@@ -116,7 +157,7 @@ func TestCoalescerPacksWhatWaits(t *testing.T) {
 func TestCoalescerSecondEntryIsAsLargeAsTheFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newFakeRaft(time.Second)
-		c := newCoalescer(r.apply, fixedTime, func(int64) {})
+		c := newCoalescer(r.apply, fixedTime, noFanOut, func(int64) {})
 		offerAll := func(commands, size int) {
 			for range commands {
 				go func() {
@@ -154,7 +195,7 @@ func TestCoalescerSecondEntryIsAsLargeAsTheFirst(t *testing.T) {
 func TestCoalescerEntrySize(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newFakeRaft(time.Second)
-		c := newCoalescer(r.apply, fixedTime, func(int64) {})
+		c := newCoalescer(r.apply, fixedTime, noFanOut, func(int64) {})
 		for i, size := range []int{1, 1, 200 << 10, 50 << 10, 50 << 10, 1 << 20, 10, 10} {
 			go func() {
 				if _, err := offer(t.Context(), c, byte(i), size); err != nil {
@@ -184,7 +225,7 @@ func TestCoalescerEntrySize(t *testing.T) {
 func TestCoalescerDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newFakeRaft(time.Minute)
-		c := newCoalescer(r.apply, fixedTime, func(int64) {})
+		c := newCoalescer(r.apply, fixedTime, noFanOut, func(int64) {})
 		defer c.close()
 		results := make(chan error, 3)
 		for range 3 { // the third waits for a lane
@@ -230,7 +271,7 @@ func TestCoalescerErrors(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			r := newFakeRaft(time.Millisecond)
 			r.err = test.err
-			c := newCoalescer(r.apply, fixedTime, func(int64) {})
+			c := newCoalescer(r.apply, fixedTime, noFanOut, func(int64) {})
 			defer c.close()
 			if _, err := offer(t.Context(), c, 1, 1); !errors.Is(err, test.want) {
 				t.Errorf("%v: got %v, want %v", test.err, err, test.want)
@@ -242,7 +283,7 @@ func TestCoalescerErrors(t *testing.T) {
 func TestCoalescerReleasesEveryByteOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var released atomic.Int64
-		c := newCoalescer(newFakeRaft(time.Minute).apply, fixedTime, func(n int64) { released.Add(n) })
+		c := newCoalescer(newFakeRaft(time.Minute).apply, fixedTime, noFanOut, func(n int64) { released.Add(n) })
 		for i := range 10 { // some are answered, some were left in an entry, some before
 			go func() {
 				ctx, cancel := context.WithTimeout(t.Context(), time.Duration(i)*20*time.Second)
@@ -263,7 +304,7 @@ func TestCoalescerReleasesEveryByteOnce(t *testing.T) {
 
 func TestCoalescerCloseAnswersAll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := newCoalescer(newFakeRaft(time.Second).apply, fixedTime, func(int64) {})
+		c := newCoalescer(newFakeRaft(time.Second).apply, fixedTime, noFanOut, func(int64) {})
 		answered := make(chan error, 50)
 		for range 50 {
 			go func() {

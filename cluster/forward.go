@@ -219,10 +219,13 @@ func (g *gateway) answer(o *raftfsm.Outcome, err error) []byte {
 	return b
 }
 
+// notLeader says that this node does not lead, and who does by the word of raft. The
+// word of others about it, in the reign, may be of the time before: whoever follows
+// that to a leader that is cut off waits for nothing.
 func (g *gateway) notLeader() []byte {
 	answer := []byte{byte(statusNotLeader)}
-	if r := g.reign.Load(); r.known && !r.here {
-		answer = append(answer, r.leader.Name...)
+	if leader, _, known := g.leader(); known && leader.Name != g.node {
+		answer = append(answer, leader.Name...)
 	}
 	return answer
 }

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"reflect"
@@ -45,8 +46,7 @@ func TestReceiveCallRoundTrip(t *testing.T) {
 }
 
 func TestAnswerRoundTrip(t *testing.T) {
-	g := &gateway{}
-	g.reign.Store(&reign{})
+	g := fakeGateway("")
 	content := func(b []byte, err error) raftfsm.Fetch { return func() ([]byte, error) { return b, err } }
 	outcome := raftfsm.Outcome{
 		Index:  7,
@@ -75,9 +75,15 @@ func TestAnswerRoundTrip(t *testing.T) {
 	}
 }
 
+// fakeGateway is n1's, where raft knows a leader, or none.
+func fakeGateway(leader string) *gateway {
+	g := &gateway{node: "n1", leader: func() (peer.Target, uint64, bool) { return peer.Target{Name: leader}, 1, leader != "" }}
+	g.reign.Store(&reign{route: route{leader: peer.Target{Name: "n3"}, known: true}}) // by the word of others
+	return g
+}
+
 func TestAnsweredErrors(t *testing.T) {
-	g := &gateway{}
-	g.reign.Store(&reign{route: route{known: true, leader: peer.Target{Name: "n2"}}})
+	g := fakeGateway("n2")
 	for _, test := range []struct {
 		err, want error
 		leader    string
@@ -91,12 +97,29 @@ func TestAnsweredErrors(t *testing.T) {
 			t.Errorf("%v: got %v, leader %q", test.err, err, leader)
 		}
 	}
+	for _, leader := range []string{"", "n1"} { // none, or itself, which does not serve yet
+		if _, hint, _ := readAnswer(fakeGateway(leader).answer(nil, ErrNoLeader)); hint != "" {
+			t.Errorf("raft knows %q as the leader: got hint %q, want none", leader, hint)
+		}
+	}
 	if _, _, err := readAnswer(g.answer(nil, errors.New("disk on fire"))); err == nil || err.Error() != "leader answers: disk on fire" {
 		t.Errorf("got %v", err)
 	}
 	for _, b := range [][]byte{nil, {0}, {99}, {byte(statusAnswered)}} {
 		if _, _, err := readAnswer(b); err == nil {
 			t.Errorf("%v was read", b)
+		}
+	}
+}
+
+// TestFailedCalls: what never left this process was not executed.
+func TestFailedCalls(t *testing.T) {
+	for _, test := range []struct{ err, want error }{
+		{fmt.Errorf("call n2: %w: %w", peer.ErrNotSent, context.DeadlineExceeded), ErrNoLeader},
+		{fmt.Errorf("call n2: %w", peer.ErrBroken), ErrOutcomeUnknown},
+	} {
+		if got := callError(test.err); !errors.Is(got, test.want) {
+			t.Errorf("%v: got %v, want %v", test.err, got, test.want)
 		}
 	}
 }
@@ -137,8 +160,7 @@ func TestRefusalOfNumber(t *testing.T) {
 // TestGrantedTurnThatWasNotUsed: when the leader says that it has not proposed the
 // receive, nothing may have been executed.
 func TestGrantedTurnThatWasNotUsed(t *testing.T) {
-	g := &gateway{}
-	g.reign.Store(&reign{})
+	g := fakeGateway("")
 	for _, granted := range []bool{false, true} {
 		r := &reception{gateway: g, numbering: numbering{origin: someOrigin, maybe: true}}
 		v := visit{reception: r, granted: granted}

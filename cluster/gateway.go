@@ -22,6 +22,7 @@ type gateway struct {
 	members *members
 	port    *peer.Port
 	elapsed func() time.Duration
+	leader  func() (leader peer.Target, term uint64, known bool) // by the word of raft
 	log     *slog.Logger
 
 	reign atomic.Pointer[reign]
@@ -47,7 +48,7 @@ type reign struct {
 func newGateway(n *Node) *gateway {
 	g := &gateway{
 		node: n.config.NodeName, group: n.group, line: n.line, members: n.members, port: n.port,
-		elapsed: n.config.Elapsed, log: n.config.Logger,
+		elapsed: n.config.Elapsed, leader: n.group.leader, log: n.config.Logger,
 		renewed: make(chan struct{}), drained: make(chan struct{}),
 	}
 	g.drain = sync.OnceFunc(func() { close(g.drained) })

@@ -102,7 +102,7 @@ func openGroup(c groupConfig) (*group, error) {
 	if err := g.openRaft(); err != nil {
 		return nil, err
 	}
-	g.coalescer = newCoalescer(g.apply, c.clock.now, g.admission.release)
+	g.coalescer = newCoalescer(g.apply, c.clock.now, g.machine.FanOut, g.admission.release)
 	return g, nil
 }
 

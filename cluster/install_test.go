@@ -1,7 +1,6 @@
 package cluster
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -16,46 +15,17 @@ import (
 	"holdfast.internal/sqs"
 )
 
-// digestSink takes in a snapshot up to the digest of the state, which is the
-// eighth thing that is written.
-type digestSink struct {
-	raft.SnapshotSink
-	writes int
-	digest uint64
-}
-
-var errDigest = errors.New("the digest is known")
-
-func (s *digestSink) Write(p []byte) (int, error) {
-	if s.writes++; s.writes < 8 {
-		return len(p), nil
-	}
-	s.digest = binary.BigEndian.Uint64(p)
-	return 0, errDigest
-}
-
-// fullDigest is the digest of all that the machine of node i holds, but bodies.
-func (c *nodes) fullDigest(i int) uint64 {
-	c.t.Helper()
-	snapshot, err := c.list[i].machine.Snapshot()
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	var sink digestSink
-	if err := snapshot.Persist(&sink); !errors.Is(err, errDigest) {
-		c.t.Fatal(err)
-	}
-	return sink.digest
-}
-
 // sameState fails the test unless all nodes that run hold the same.
 func (c *nodes) sameState() {
 	c.t.Helper()
 	c.awaitApplied()
-	want := c.fullDigest(c.leader())
-	for i, n := range c.list {
-		if n != nil && c.fullDigest(i) != want {
-			c.t.Errorf("digest of %s: got %x, want %x", n.config.NodeName, c.fullDigest(i), want)
+	want := c.list[c.leader()].FullDigest()
+	for _, n := range c.list {
+		if n == nil {
+			continue
+		}
+		if got := n.FullDigest(); got != want {
+			c.t.Errorf("digest of %s: got %x, want %x", n.config.NodeName, got, want)
 		}
 	}
 }

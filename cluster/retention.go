@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"errors"
 	"io"
 	"sync"
 	"time"
@@ -28,8 +29,10 @@ type retention struct {
 }
 
 // pin holds the log from an index on, as long as a snapshot is being sent. After
-// that it holds it until all members have what was in the log then, so that the
-// receiver is no further behind than the log reaches.
+// that, if all of it was sent, it holds it until all members have what was in the
+// log then, so that the receiver is no further behind than the log reaches. A try
+// that failed leaves nothing: raft makes one every ten seconds for a member that is
+// away, and what they held would fill the disk.
 type pin struct {
 	from  uint64
 	ended bool
@@ -63,7 +66,8 @@ func (r *retention) pin(from uint64) *pin {
 	return p
 }
 
-// end says that the log ends with last, now that a snapshot was sent.
+// end says that the log ends with last, now that a snapshot was sent; 0 lets go of
+// the log at once.
 func (r *retention) end(p *pin, last uint64) {
 	now := r.elapsed()
 	r.mu.Lock()
@@ -101,12 +105,22 @@ type pinnedReader struct {
 	io.ReadCloser
 	snapshots pinnedSnapshots
 	pin       *pin
+	whole     bool // it was read to its end
+}
+
+func (r *pinnedReader) Read(b []byte) (int, error) {
+	n, err := r.ReadCloser.Read(b)
+	r.whole = r.whole || errors.Is(err, io.EOF)
+	return n, err
 }
 
 func (r *pinnedReader) Close() error {
-	last, err := r.snapshots.log.LastIndex()
-	if err != nil {
-		last = wal.Nothing
+	last := uint64(0)
+	if r.whole {
+		var err error
+		if last, err = r.snapshots.log.LastIndex(); err != nil {
+			last = wal.Nothing
+		}
 	}
 	r.snapshots.retention.end(r.pin, last)
 	return r.ReadCloser.Close()

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"io"
 	"testing"
 	"time"
 
@@ -54,6 +55,9 @@ func TestRetention(t *testing.T) {
 		now += time.Hour
 		check("while it is sent", 40, 100)
 		log.last = 200
+		if _, err := io.Copy(io.Discard, r); err != nil {
+			t.Fatal(err)
+		}
 		if err := r.Close(); err != nil {
 			t.Fatal(err)
 		}
@@ -65,6 +69,15 @@ func TestRetention(t *testing.T) {
 		end()
 		check("after that", lowest, wal.Nothing)
 	}
+	_, r, err := snapshots.Open(sink.ID())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+	lowest = 40
+	check("after a try that failed", 40, wal.Nothing)
 }
 
 // A node that restores its own snapshot pins nothing.

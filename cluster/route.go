@@ -28,7 +28,7 @@ func (r route) to() peer.Target {
 
 // route finds the way to the leader.
 func (g *gateway) route() route {
-	leader, term, known := g.group.leader()
+	leader, term, known := g.leader()
 	if known && leader.Name == g.node {
 		return route{leader: leader, here: true, known: true}
 	}

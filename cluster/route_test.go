@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"sync/atomic"
@@ -115,6 +116,22 @@ func TestPollOfFollowerThatLostTheLeader(t *testing.T) {
 	})
 }
 
+// TestLeavingPollOfFollowerThatLostTheLeader gives up its place in the leader's line.
+func TestLeavingPollOfFollowerThatLostTheLeader(t *testing.T) {
+	acrossCuts(t, func(t *testing.T, c *nodes, leader, follower int) {
+		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+		defer cancel()
+		d, err := c.list[follower].Receive(ctx, receiveOne(time.Minute), 20*time.Second, nil)
+		if err != nil || len(d.Messages) != 0 {
+			t.Errorf("got %+v, %v, want an empty answer", d.Messages, err)
+		}
+		synctest.Wait()
+		if parked := c.list[leader].line.parked.Load(); parked != 0 {
+			t.Errorf("%d receives still stand in line", parked)
+		}
+	})
+}
+
 // TestPollOfFollowerThatLostTheLeaderEndsEmpty in time.
 func TestPollOfFollowerThatLostTheLeaderEndsEmpty(t *testing.T) {
 	acrossCuts(t, func(t *testing.T, c *nodes, _, follower int) {
@@ -187,7 +204,7 @@ func TestRelayGoesOverOneMember(t *testing.T) {
 		"through another one": {leader: n1, via: n3, known: true},
 		"the one that asks":   {leader: n3, known: true},
 	} {
-		g := &gateway{}
+		g := fakeGateway("")
 		g.reign.Store(newReign(t.Context(), r))
 		p := relay{gateway: g, from: n3}
 		answer := p.pass(t.Context(), peer.MethodPropose, nil, nil)
@@ -257,5 +274,24 @@ func TestHints(t *testing.T) {
 		if got := g.hinted(hint, peer.Target{Name: "n2"}, r); got.Name != want {
 			t.Errorf("n2 says %q: got %q, want %q", hint, got.Name, want)
 		}
+	}
+}
+
+// TestFollowersLeaveACutOffLeader as soon as there is another one, whatever they and
+// that one have heard of it last.
+func TestFollowersLeaveACutOffLeader(t *testing.T) {
+	for range 10 {
+		inCluster(t, func(t *testing.T, c *nodes) {
+			leader := c.leader()
+			one, other := c.others(leader)
+			c.isolate(leader)
+			asked := []<-chan asked{ask(t, c.list[one], "one"), ask(t, c.list[other], "other")}
+			for _, answer := range asked {
+				if got := <-answer; got.err != nil || got.took > 2*time.Second {
+					t.Errorf("got %v after %v, want an answer within 2s", got.err, got.took)
+				}
+			}
+			c.heal()
+		})
 	}
 }

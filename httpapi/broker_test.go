@@ -44,6 +44,9 @@ func (b *stateBroker) Do(_ context.Context, c raftfsm.Command, bodies ...[]byte)
 	if b.fault != nil {
 		return raftfsm.Outcome{}, b.fault
 	}
+	if _, err := raftfsm.AppendCommand(nil, c, bodies); err != nil { // it could not go into the log
+		return raftfsm.Outcome{}, err
+	}
 	if c, ok := c.(sns.Command); ok {
 		return b.applyToTopics(c, bodies), nil
 	}

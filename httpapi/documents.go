@@ -15,12 +15,16 @@ type document map[string]json.RawMessage
 
 // parseDocument reads a JSON object. A member that is null is not there.
 func parseDocument(text string) (document, bool) {
-	var d document
-	if err := json.Unmarshal([]byte(text), &d); err != nil || d == nil {
-		return nil, false
-	}
+	d, ok := parseMembers(text)
 	maps.DeleteFunc(d, func(_ string, value json.RawMessage) bool { return string(value) == "null" })
-	return d, true
+	return d, ok
+}
+
+// parseMembers reads a JSON object with all its members, those that are null too.
+func parseMembers(text string) (document, bool) {
+	var d document
+	err := json.Unmarshal([]byte(text), &d)
+	return d, err == nil && d != nil
 }
 
 // has reports whether the document has the member.
@@ -100,14 +104,16 @@ func receiveCount(raw json.RawMessage) (count int, shown string, ok bool) {
 	return count, shown, err == nil && count >= 1 && count <= sqs.MaxRedriveCount
 }
 
-// parseRedriveAllowPolicy reads the RedriveAllowPolicy of a dead-letter queue.
+// parseRedriveAllowPolicy reads the RedriveAllowPolicy of a dead-letter queue. Its
+// value has the members of the text, a list that is empty or null too: Terraform
+// waits until it reads what it set.
 func parseRedriveAllowPolicy(text, region string) (sqs.Attribute, *sqs.Error) {
 	const cannot = "Amazon SQS can't create the redrive allow policy"
 	malformed := sqs.Invalidf("Invalid value for the parameter RedriveAllowPolicy. Reason: %s, as it’s in an unsupported format.", cannot)
 	refuse := func(reason string) (sqs.Attribute, *sqs.Error) {
 		return sqs.Attribute{}, sqs.Invalidf("Value %s for parameter RedriveAllowPolicy is invalid. Reason: %s. %s", text, cannot, reason)
 	}
-	d, ok := parseDocument(text)
+	d, ok := parseMembers(text)
 	if !ok || !d.only("redrivePermission", "sourceQueueArns") {
 		return sqs.Attribute{}, malformed
 	}
@@ -126,24 +132,42 @@ func parseRedriveAllowPolicy(text, region string) (sqs.Attribute, *sqs.Error) {
 	case len(arns) > sqs.MaxRedriveSources:
 		return refuse("The maximum number of source queue ARNs you can specify is 10.")
 	}
-	value := append([]byte(`{"redrivePermission":"`), name...)
-	value = append(value, '"')
-	for i, text := range arns {
+	if policy.Sources, ok = sourceQueues(arns, region); !ok {
+		return sqs.Attribute{}, malformed
+	}
+	value := `{"redrivePermission":"` + name + `"`
+	if d.has("sourceQueueArns") {
+		value += `,"sourceQueueArns":` + listOf(arns)
+	}
+	return sqs.Attribute{Name: sqs.RedriveAllowPolicyAttribute, Value: value + "}", RedriveAllow: policy}, nil
+}
+
+// sourceQueues returns the queues of the ARNs that can be ours, those of the region.
+// ok is false when one of the ARNs names no queue.
+func sourceQueues(arns []string, region string) (sources []sqs.QueueKey, ok bool) {
+	for _, text := range arns {
 		source, ok := parseARN(text)
 		if !ok || source.service != "sqs" || !isAccount(source.account) || !sqs.ValidQueueName(source.resource) {
-			return sqs.Attribute{}, malformed
+			return nil, false
 		}
-		if source.region == region { // a queue elsewhere cannot be ours
-			policy.Sources = append(policy.Sources, sqs.QueueKey{Account: source.account, Name: source.resource})
+		if source.region == region {
+			sources = append(sources, sqs.QueueKey{Account: source.account, Name: source.resource})
 		}
-		separator := `,`
-		if i == 0 {
-			separator = `,"sourceQueueArns":[`
-		}
-		value = awsjson.AppendString(append(value, separator...), text)
 	}
-	if len(arns) > 0 {
-		value = append(value, ']')
+	return sources, true
+}
+
+// listOf is the JSON of the texts, null for a nil slice.
+func listOf(texts []string) string {
+	if texts == nil {
+		return "null"
 	}
-	return sqs.Attribute{Name: sqs.RedriveAllowPolicyAttribute, Value: string(append(value, '}')), RedriveAllow: policy}, nil
+	list := []byte{'['}
+	for i, text := range texts {
+		if i > 0 {
+			list = append(list, ',')
+		}
+		list = awsjson.AppendString(list, text)
+	}
+	return string(append(list, ']'))
 }

@@ -109,7 +109,8 @@ func TestRedriveAllowPolicy(t *testing.T) {
 		`{"redrivePermission":"byQueue","sourceQueueArns":"x"}`:   malformed,
 		`{"redrivePermission":"byQueue","sourceQueueArns":["x"]}`: malformed,
 		`{"redrivePermission":"denyAll","x":1}`:                   malformed,
-		`[]`:                                                      malformed,
+		`{"redrivePermission":"denyAll","x":null}`:                malformed,
+		`[]`: malformed,
 		source("arn:aws:sqs:us-east-1:000000000000:" + strings.Repeat("a", 81)):             malformed,
 		source("arn:aws:sqs:us-east-1:000000000000:a/b"):                                    malformed,
 		source("arn:aws:sqs:us-east-1:" + strings.Repeat("0", 13) + ":a"):                   malformed,
@@ -125,6 +126,12 @@ func TestRedriveAllowPolicy(t *testing.T) {
 	for document, want := range map[string]sqs.Attribute{
 		`{ "redrivePermission": "denyAll" }`: {Value: `{"redrivePermission":"denyAll"}`, RedriveAllow: &sqs.RedriveAllowPolicy{Permission: sqs.DenyAll}},
 		`{"redrivePermission":"allowAll"}`:   {Value: `{"redrivePermission":"allowAll"}`, RedriveAllow: &sqs.RedriveAllowPolicy{Permission: sqs.AllowAll}},
+		`{"redrivePermission":"allowAll","sourceQueueArns":[]}`: {
+			Value: `{"redrivePermission":"allowAll","sourceQueueArns":[]}`, RedriveAllow: &sqs.RedriveAllowPolicy{Permission: sqs.AllowAll},
+		},
+		`{"redrivePermission":"allowAll", "sourceQueueArns":null}`: {
+			Value: `{"redrivePermission":"allowAll","sourceQueueArns":null}`, RedriveAllow: &sqs.RedriveAllowPolicy{Permission: sqs.AllowAll},
+		},
 		`{"sourceQueueArns":[` + one + `, "arn:aws:sqs:eu-west-1:000000000000:b"],"redrivePermission":"byQueue"}`: {
 			Value: `{"redrivePermission":"byQueue","sourceQueueArns":[` + one + `,"arn:aws:sqs:eu-west-1:000000000000:b"]}`,
 			RedriveAllow: &sqs.RedriveAllowPolicy{

@@ -2,6 +2,10 @@ package httpapi
 
 import (
 	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"reflect"
+	"slices"
 	"strings"
 
 	"holdfast.internal/httpapi/wire"
@@ -39,11 +43,39 @@ func createQueue(r *request) error {
 	if err := sqs.ValidateTags(name, c.Tags); err != nil {
 		return err
 	}
+	if err := r.takeEqualPolicy(queue, attributes); err != nil {
+		return err
+	}
 	if _, err := r.do(c); err != nil {
 		return err
 	}
 	r.out.Text("QueueUrl", r.queueURL(queue))
 	return nil
+}
+
+// takeEqualPolicy replaces the Policy among the attributes of a CreateQueue by that
+// of the queue, if there is one and the two are equal as JSON: the state compares
+// texts, and members may be in another order.
+func (r *request) takeEqualPolicy(queue sqs.QueueKey, attributes []sqs.Attribute) error {
+	i := slices.IndexFunc(attributes, func(a sqs.Attribute) bool { return a.Name == sqs.Policy && a.Value != "" })
+	if i < 0 {
+		return nil
+	}
+	found, err := ask[sqs.GetQueueAttributesResult](r, sqs.GetQueueAttributes{Queue: queue})
+	if refused, ok := errors.AsType[*sqs.Error](err); ok && refused.Code == sqs.QueueDoesNotExist {
+		return nil
+	}
+	for _, a := range found.Attributes {
+		if a.Name == sqs.Policy && equalJSON(a.Value, attributes[i].Value) {
+			attributes[i].Value = a.Value
+		}
+	}
+	return err
+}
+
+func equalJSON(a, b string) bool {
+	var left, right any
+	return json.Unmarshal([]byte(a), &left) == nil && json.Unmarshal([]byte(b), &right) == nil && reflect.DeepEqual(left, right)
 }
 
 func noQueueName() *sqs.Error {

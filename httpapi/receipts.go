@@ -1,7 +1,6 @@
 package httpapi
 
 import (
-	"strings"
 	"time"
 
 	"holdfast.internal/httpapi/wire"
@@ -149,19 +148,7 @@ func (r *request) settleBatch(b *batch, c sqs.Command, count int, handles []stri
 	if err != nil {
 		return err
 	}
-	b.spread(len(result.Errors), func(i, n int) { b.errors[i] = entryError(result.Errors[n], handles[i]) })
+	b.spread(len(result.Errors), func(i, n int) { b.errors[i] = withHandle(sqs.AsBatchEntry(result.Errors[n]), handles[i]) })
 	r.writeBatch(b, successful, nil)
 	return nil
-}
-
-// handleExpired ends the refusal of a FIFO handle whose lease is over.
-const handleExpired = "The receipt handle has expired"
-
-// entryError is a refusal by the state as AWS words it in a batch: an expired
-// handle has another code and a shorter text there.
-func entryError(err *sqs.Error, handle string) *sqs.Error {
-	if err != nil && strings.Contains(err.Message, handleExpired) {
-		return &sqs.Error{Code: sqs.ReceiptHandleIsInvalid, Message: handleExpired}
-	}
-	return withHandle(err, handle)
 }

@@ -30,6 +30,9 @@ func subscribe(r *request) error {
 	if refusal := sns.ValidateEndpoint(topic, protocol, endpoint); refusal != nil {
 		return r.refuseTo(topic, refusal)
 	}
+	if refusal := sns.ValidateSubscriptionAttributes(asAttributes(pairs)); refusal != nil {
+		return r.refuseTo(topic, refusal)
+	}
 	c := sns.Subscribe{
 		Topic: topic, Subscription: r.server.config.NewID(), Protocol: protocol, Endpoint: endpoint,
 		Attributes: asAttributes(pairs), Principal: "arn:aws:iam::" + r.caller.account + ":root", Owner: r.caller.account,

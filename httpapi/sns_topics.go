@@ -26,10 +26,11 @@ func createTopic(r *request) error {
 		return errUnsigned
 	}
 	c := sns.CreateTopic{Topic: sns.TopicKey{Account: r.caller.account, Name: name}, Tags: tags}
-	if err := sns.ValidateTopicName(name, wantsFIFOTopic(pairs)); err != nil {
+	given := asAttributes(pairs)
+	if err := sns.ValidateTopicName(name, sns.WantsFIFO(given)); err != nil {
 		return err
 	}
-	attributes, _, refusal := sns.CanonicalTopicAttributes(asAttributes(pairs))
+	attributes, refusal := sns.CanonicalTopicAttributes(given)
 	if refusal != nil {
 		return refusal
 	}
@@ -47,17 +48,6 @@ func createTopic(r *request) error {
 	}
 	r.out.Text("TopicArn", sns.TopicARN(r.settings.Region, c.Topic))
 	return nil
-}
-
-// wantsFIFOTopic reports whether the attributes of a CreateTopic ask for a FIFO
-// topic.
-func wantsFIFOTopic(pairs []wire.Pair) bool {
-	for _, p := range pairs {
-		if p.Key == string(sns.FifoTopic) {
-			return strings.EqualFold(p.Value, "true")
-		}
-	}
-	return false
 }
 
 func asAttributes(pairs []wire.Pair) []sns.Attribute {

@@ -66,8 +66,8 @@ func (e *endpoint) attribute(subscription, name string) string {
 	return value
 }
 
-// TestConfirmByLink: the link in a message has neither version nor signature, and
-// the topic's name in it does not count (AWS recording
+// TestConfirmByLink (C37, C39, C40): the link in a message has neither version nor
+// signature, and the topic's name in it does not count (AWS recording
 // test_sns_confirm_subscription_wrong_token).
 func TestConfirmByLink(t *testing.T) {
 	e, token, subscription := pending(t)
@@ -91,7 +91,7 @@ func TestConfirmByLink(t *testing.T) {
 	}
 }
 
-// TestAuthenticatedConfirmation: what was confirmed with AuthenticateOnUnsubscribe
+// TestAuthenticatedConfirmation (C39): what was confirmed with AuthenticateOnUnsubscribe
 // cannot be confirmed or ended by a link.
 func TestAuthenticatedConfirmation(t *testing.T) {
 	e, token, subscription := pending(t)
@@ -425,6 +425,38 @@ func TestLongValuesInErrors(t *testing.T) {
 	set.Attribute = sns.Attribute{Name: sns.FilterPolicyScope, Value: long}
 	if o, err := e.broker.Do(t.Context(), set); err != nil || o.Err == nil || len(o.Err.Error()) > 5000 {
 		t.Errorf("got %v, %d bytes", err, len(fmt.Sprint(o.Err)))
+	}
+}
+
+// TestManySNSParameters: more of something than there can be is the client's error.
+func TestManySNSParameters(t *testing.T) {
+	e := serve(t, newStateBroker(), httpapi.Config{})
+	e.sns("Action=CreateTopic&Name=orders")
+	many := func(pattern string) string {
+		var b strings.Builder
+		for i := range 300 {
+			b.WriteString("&" + strings.ReplaceAll(pattern, "#", fmt.Sprint(i+1)))
+		}
+		return b.String()
+	}
+	topic := "&TopicArn=" + ordersARN
+	const queue = "&Protocol=sqs&Endpoint=arn:aws:sqs:us-east-1:000000000000:q"
+	for form, want := range map[string]string{
+		"CreateTopic&Name=other" + many("Tags.member.#.Key=k#&Tags.member.#.Value=v"):                                                                                         "<Code>TagLimitExceeded</Code>",
+		"TagResource&ResourceArn=" + ordersARN + many("Tags.member.#.Key=k#&Tags.member.#.Value=v"):                                                                           "<Code>TagLimitExceeded</Code>",
+		"UntagResource&ResourceArn=" + ordersARN + many("TagKeys.member.#=k#"):                                                                                                "<UntagResourceResult",
+		"CreateTopic&Name=other" + many("Attributes.entry.#.key=k#&Attributes.entry.#.value=v"):                                                                               "<Code>InvalidParameter</Code>",
+		"Subscribe" + queue + topic + many("Attributes.entry.#.key=k#&Attributes.entry.#.value=v"):                                                                            "<Code>InvalidParameter</Code>",
+		"SetSMSAttributes" + many("attributes.entry.#.key=k#&attributes.entry.#.value=v"):                                                                                     "<Code>InvalidParameter</Code>",
+		"PublishBatch" + topic + many("PublishBatchRequestEntries.member.#.Id=#&PublishBatchRequestEntries.member.#.Message=m"):                                               "<Code>TooManyEntriesInBatchRequest</Code>",
+		"Publish&Message=m" + topic + many("MessageAttributes.entry.#.Name=k#&MessageAttributes.entry.#.Value.DataType=String&MessageAttributes.entry.#.Value.StringValue=v"): "<MessageId>",
+		"SetSMSAttributes&attributes.entry.1.key=UsageReportS3Bucket&attributes.entry.1.value=" + strings.Repeat("x", 3000):                                                   "<Message>UsageReportS3Bucket is invalid</Message>",
+		"CreateTopic&Name=" + strings.Repeat("x", 3000):                                                                                                                       "<Message>Invalid parameter: Topic Name</Message>",
+		"DeleteTopic&TopicArn=" + ordersARN + strings.Repeat("x", 3000):                                                                                                       "<DeleteTopicResponse",
+	} {
+		if r := e.sns("Action=" + form); r.status >= 500 || !strings.Contains(r.body, want) {
+			t.Errorf("%.60s: got %d %.300s, want %s", form, r.status, r.body, want)
+		}
 	}
 }
 

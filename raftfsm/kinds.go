@@ -32,6 +32,9 @@ type (
 	SetSetting struct{ Name, Value string }
 )
 
+// kindPublishBatch is a number of commandKinds that others ask for.
+const kindPublishBatch = 30
+
 // commandKinds numbers the commands in the log. A number is never used again
 // for another command, and the fields of a command never change: old logs and
 // older replicas still read them. The busiest come first, for the search.
@@ -41,7 +44,7 @@ var commandKinds = [...]kind[Command]{
 	kindOf[Command](3, "DeleteMessageBatch", deleteMessageBatchFields),
 	kindOf[Command](4, "ChangeMessageVisibilityBatch", changeMessageVisibilityBatchFields),
 	kindOf[Command](5, "Pulse", pulseFields),
-	kindOf[Command](30, "PublishBatch", publishBatchFields),
+	kindOf[Command](kindPublishBatch, "PublishBatch", publishBatchFields),
 	kindOf[Command](6, "GetQueueUrl", getQueueURLFields),
 	kindOf[Command](7, "GetQueueAttributes", getQueueAttributesFields),
 	kindOf[Command](8, "SetQueueAttributes", setQueueAttributesFields),

@@ -31,6 +31,7 @@ type Machine struct {
 	planted      func(sqs.Command) // for tests of the recovery; called where a command is applied
 	plantedTopic func(sns.Command) // the same
 
+	receivers   receivers
 	signatures  signatures
 	permissions permissions // only while an entry is applied
 
@@ -90,6 +91,7 @@ func (m *Machine) install(s state) {
 	m.state = s
 	m.published.Store(s.settings)
 	m.applied.Store(s.applied)
+	m.receivers.restart(s.topics)
 }
 
 // View is the state as it is during a call of Machine.View.

@@ -24,6 +24,7 @@ func (m *Machine) applyToTopics(o *Outcome, c sns.Command, contents [][]byte) {
 		return
 	}
 	o.Result = result
+	m.receivers.follow(m.state.topics, c, result)
 }
 
 // errTopicPanicked answers a command that panicked.
@@ -71,6 +72,7 @@ func (m *Machine) pulseTopics(o *Outcome) {
 
 func (m *Machine) topicMoment(index uint64) sns.Moment {
 	return sns.Moment{
+		Index:  index,
 		Now:    sns.Time(m.state.now),
 		Rules:  sns.Rules{DedupWindow: m.state.settings.Rules.DedupWindow, FilterLimit: m.state.settings.FilterLimit},
 		Outlet: outlet{m, index},

@@ -33,6 +33,14 @@ func (t *topic) census() TopicCensus {
 	}
 }
 
+// Receivers is the number of confirmed subscriptions of a topic. It only reads.
+func (s *State) Receivers(key TopicKey) int {
+	if t := s.topics[key]; t != nil {
+		return t.receivers.count
+	}
+	return 0
+}
+
 // Totals sums up all topics. It only reads.
 func (s *State) Totals() Totals {
 	sum := Totals{Topics: s.directory.count}

@@ -88,11 +88,11 @@ type (
 		Topic        TopicKey
 		Subscription SubscriptionID // of a new one
 		Protocol     Protocol
-		Endpoint     string // checked by ValidateEndpoint
-		Attributes   []Attribute
-		Principal    string    // ARN of the caller
-		Owner        string    // account of the caller
-		Token        TokenHash // of a pending one's confirmation
+		Endpoint     string      // checked by ValidateEndpoint
+		Attributes   []Attribute // names checked by ValidateSubscriptionAttributes
+		Principal    string      // ARN of the caller
+		Owner        string      // account of the caller
+		Token        TokenHash   // of a pending one's confirmation
 	}
 	// ConfirmSubscription confirms the subscription that the token is of, whatever
 	// the topic.
@@ -161,7 +161,7 @@ type (
 	// command; whoever applies the command puts it in.
 	PublishEntry struct {
 		MessageID MessageID
-		Size      int    // bytes that count against MaximumMessageSize (Message.Size)
+		Size      int    // bytes that count against MaximumMessageSize (Size)
 		GroupID   string // MessageGroupId; empty: none
 
 		// DeduplicationID is the explicit id; empty means, on a FIFO topic, the

@@ -3,7 +3,7 @@ package sns
 import "slices"
 
 // fanOut is a publish on its way to the subscriptions that its topic had when it
-// was published. One that has more than one command may serve goes on with
+// was published. One that has more than an entry of the log may serve goes on with
 // Pulses, in the order of the subscriptions' numbers. A subscription that is
 // removed before its turn gets nothing; one that is changed gets what it then
 // asks for.
@@ -13,7 +13,7 @@ type fanOut struct {
 	size   int    // bytes that the publish counts
 	cursor uint64 // the last subscription that is served
 	last   uint64 // the last one to serve
-	copies int    // copies of the command at hand
+	copies int    // copies of the entry at hand
 
 	parsed   bool // the fields below are set
 	stored   Stored
@@ -32,7 +32,7 @@ func (s *State) fan(at *Moment, t *topic, f *fanOut, left *int) (done bool) {
 		if sub.number > f.last {
 			return true
 		}
-		if *left == 0 {
+		if *left <= 0 {
 			return false
 		}
 		*left--

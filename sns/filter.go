@@ -44,7 +44,6 @@ const (
 // may read it at once; nil is the policy of a subscription that has none, and
 // lets everything through.
 type FilterPolicy struct {
-	text     string
 	scope    FilterScope
 	keys     [][]string // the paths that it looks at, as names; at most maxFilterKeys
 	branches []branch   // what $or expands to; one of them must match
@@ -61,15 +60,6 @@ type term struct {
 	key        int // index into FilterPolicy.keys
 	conditions *conditions
 }
-
-// Text returns the policy as the client gave it.
-func (p *FilterPolicy) Text() string { return p.text }
-
-// Scope returns what the policy looks at.
-func (p *FilterPolicy) Scope() FilterScope { return p.scope }
-
-// Matches reports whether the message is for the subscription with this policy.
-func (p *FilterPolicy) Matches(m *Payload) bool { return p.Evaluate(m) == Matched }
 
 // Evaluate holds the message against the policy. Its time grows linearly with
 // the values of the message that the keys of the policy name, and it allocates

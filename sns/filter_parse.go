@@ -43,7 +43,7 @@ func ParseFilterPolicy(text string, scope FilterScope) (*FilterPolicy, error) {
 	if scope == MessageAttributesScope && root.nested() {
 		return nil, &FilterError{Detail: "Filter policy scope MessageAttributes does not support nested filter policy", Bare: true}
 	}
-	compiled := &FilterPolicy{text: text, scope: scope}
+	compiled := &FilterPolicy{scope: scope}
 	if err := compiled.expand(root); err != nil {
 		return nil, err
 	}

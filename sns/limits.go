@@ -52,9 +52,10 @@ const (
 	// other.
 	FIFOSuffix = ".fifo"
 
-	// maxSteps is how much work one command may do: a step is one subscription of
-	// one publish. What is left over waits for the next Pulse.
-	maxSteps = 1000
+	// MaxSteps is how much work the publishes and Pulses of one log entry may do
+	// together: a step is one subscription of one publish. What is left over waits
+	// for the next Pulse.
+	MaxSteps = 1000
 	// maxUnfinished is the most publishes of one topic that wait for Pulses, and
 	// maxUnfinishedBytes what their records may take in all topics. Above,
 	// publishes are throttled.

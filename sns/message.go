@@ -125,9 +125,6 @@ func appendStored(dst []byte, s *Stored, content []byte) []byte {
 	return append(dst, content...)
 }
 
-// IsStored reports whether a record is that of a publish.
-func IsStored(b []byte) bool { return len(b) > 0 && b[0] == storedVersion }
-
 // ParseStored reads the record of a publish (Outlet.Store). Texts and values are
 // parts of b, not copies.
 func ParseStored(b []byte) (s Stored, err error) {

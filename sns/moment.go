@@ -6,6 +6,9 @@ import "time"
 // comes from the log entry and the replicated settings, so it is the same on
 // every replica.
 type Moment struct {
+	// Index is that of the log entry, whose commands share MaxSteps; 0 stands for an
+	// entry of this command alone.
+	Index  uint64
 	Now    Time
 	Rules  Rules
 	Outlet Outlet // where publishes go; nil in a Moment of a command that is none

@@ -9,10 +9,15 @@ func (s *State) publishBatch(at *Moment, c PublishBatch) (Result, *Error) {
 		return nil, err
 	}
 	r := PublishBatchResult{Entries: make([]PublishResult, len(c.Entries))}
-	left := s.steps
+	left := s.left
+	if len(s.unfinished) > 0 {
+		left = max(0, left-s.steps/2) // so much is for a Pulse, which may be in the same entry
+	}
+	kept := s.left - left
 	for i := range c.Entries {
 		r.Entries[i] = s.publish(at, t, &c.Entries[i], &left)
 	}
+	s.left = left + kept
 	if t.dedup.count > 0 {
 		s.due(t, at.Now.WindowEnd(at.Rules.DedupWindow))
 	}

@@ -66,6 +66,7 @@ type topicPlayer struct {
 	state, twin   *sns.State
 	outlet, other *queues
 	now           sns.Time
+	entry         uint64
 	number        int
 	known         []modelSubscription // in the order of their numbers
 	publishes     []*modelPublish
@@ -99,7 +100,10 @@ func TestModel(t *testing.T) {
 
 func (g *topicPlayer) step(t *testing.T) string {
 	t.Helper()
-	g.now += sns.Time(g.IntN(3000))
+	if g.IntN(3) == 0 || g.entry == 0 { // else it is one more command of the entry
+		g.entry++
+		g.now += sns.Time(g.IntN(3000))
+	}
 	if g.IntN(100) == 0 {
 		if problem := g.changeTwin(t); problem != "" {
 			return problem
@@ -142,12 +146,13 @@ func (g *topicPlayer) compareResult(c sns.Command, result sns.Result) string {
 }
 
 func (g *topicPlayer) moment(o *queues) sns.Moment {
-	return sns.Moment{Now: g.now, Rules: sns.Rules{DedupWindow: time.Minute}, Outlet: o}
+	return sns.Moment{Index: g.entry, Now: g.now, Rules: sns.Rules{DedupWindow: time.Minute}, Outlet: o}
 }
 
 // changeTwin thaws the state, and compares it with the twin of before.
 func (g *topicPlayer) changeTwin(t *testing.T) string {
 	t.Helper()
+	g.entry++
 	frozen := g.state.Freeze()
 	encoded := frozen.AppendTo(nil)
 	if other := g.twin.Freeze().AppendTo(nil); !bytes.Equal(encoded, other) {

@@ -69,8 +69,8 @@ type (
 		MessageID      MessageID // of a duplicate, the original's
 		SequenceNumber uint64    // FIFO topics only; counted from 1 in each topic
 		// Body is the number of the publish's record; 0 when no subscription
-		// matched, or it is a duplicate. Copies counts those of this entry's apply;
-		// Pulses may add more.
+		// matched, or it is a duplicate. Copies counts those of this log entry; Pulses
+		// may add more.
 		Body   uint64
 		Copies int
 	}

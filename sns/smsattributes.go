@@ -13,25 +13,29 @@ type smsAttributes struct {
 }
 
 // ValidateSMSAttribute checks a setting for text messages; its errors have no
-// prefix (AWS recordings test_set_invalid_sms_attributes).
+// prefix (AWS recordings test_set_invalid_sms_attributes). Empty resets a setting: so
+// Terraform destroys its aws_sns_sms_preferences.
 func ValidateSMSAttribute(a Attribute) *Error {
 	refuse := func(message string) *Error { return &Error{Code: InvalidParameter, Message: message} }
 	switch a.Name {
 	case "DefaultSMSType":
-		if a.Value != "Promotional" && a.Value != "Transactional" {
+		if a.Value != "" && a.Value != "Promotional" && a.Value != "Transactional" {
 			return refuse("DefaultSMSType is invalid")
 		}
 	case "DefaultSenderID":
 		letter := strings.ContainsFunc(a.Value, func(r rune) bool { return isAlphanumeric(r) && (r < '0' || r > '9') })
 		other := strings.ContainsFunc(a.Value, func(r rune) bool { return !isAlphanumeric(r) && r != '-' })
-		if len(a.Value) > 11 || !letter || other {
+		if a.Value != "" && (len(a.Value) > 11 || !letter || other) {
 			return refuse("DefaultSenderID is invalid")
 		}
 	case "DeliveryStatusSuccessSamplingRate":
-		if n, err := strconv.Atoi(a.Value); err != nil || n < 0 || n > 100 {
+		if n, err := strconv.Atoi(a.Value); a.Value != "" && (err != nil || n < 0 || n > 100) {
 			return refuse("DeliveryStatusSuccessSamplingRate is not an integer between 0-100")
 		}
 	case "MonthlySpendLimit", "DeliveryStatusIAMRole", "UsageReportS3Bucket":
+		if len(a.Value) > maxReference {
+			return refuse(string(a.Name) + " is invalid")
+		}
 	default:
 		return refuse(string(a.Name) + " is not a valid attribute")
 	}

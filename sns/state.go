@@ -21,7 +21,9 @@ type State struct {
 	texts      map[string]string // that many subscriptions have; never walked over
 	events     []Event           // of the command at hand
 	working    TopicKey          // which Pulse is at
-	steps      int               // what one command may do: maxSteps, but in tests
+	steps      int               // what one entry may do: MaxSteps, but in tests
+	entry      uint64            // index of the one at hand
+	left       int               // of its steps
 }
 
 // New returns a State without topics.
@@ -32,7 +34,7 @@ func New() *State {
 		holdings:  sorted[*holding]{compare: byHolder},
 		tokens:    make(map[TokenHash]confirmation),
 		texts:     make(map[string]string),
-		steps:     maxSteps,
+		steps:     MaxSteps,
 	}
 }
 
@@ -99,8 +101,13 @@ func (s *State) applySubscriptions(at *Moment, c Command) (Result, *Error) {
 	panic(fmt.Sprintf("sns: unknown command %T", c))
 }
 
-// tick keeps time from going back, on which windows depend.
+// tick keeps time from going back, on which windows depend, and begins an entry
+// with its first command. (An entry is never in two parts with a snapshot between
+// them, so its steps are in none.)
 func (s *State) tick(at *Moment) {
+	if at.Index == 0 || at.Index != s.entry {
+		s.entry, s.left = at.Index, s.steps
+	}
 	s.now = max(s.now, at.Now)
 	at.Now = s.now
 	s.rules = at.Rules
@@ -113,14 +120,13 @@ func (s *State) tick(at *Moment) {
 // due. The events are valid until the next call.
 func (s *State) Pulse(at Moment) []Event {
 	s.tick(&at)
-	left := s.steps
-	s.goOn(&at, &left)
-	for len(s.schedule) > 0 && s.schedule[0].pulseAt <= at.Now && left > 0 {
-		left--
+	s.goOn(&at, &s.left)
+	for len(s.schedule) > 0 && s.schedule[0].pulseAt <= at.Now && s.left > 0 {
+		s.left--
 		t := s.schedule[0]
 		s.working = t.key
-		left -= t.dedup.forget(at.Now, at.Rules.DedupWindow, forgottenByPulse)
-		s.dropUnconfirmed(t, &left)
+		s.left = max(0, s.left-t.dedup.forget(at.Now, at.Rules.DedupWindow, forgottenByPulse))
+		s.dropUnconfirmed(t, &s.left)
 		s.reschedule(t)
 	}
 	s.working = TopicKey{}

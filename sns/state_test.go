@@ -139,7 +139,7 @@ func createTopic(topic sns.TopicKey, d *datadriven.TestData) (sns.Command, error
 		return nil, refusal
 	}
 	var refusal *sns.Error
-	if c.Attributes, _, refusal = sns.CanonicalTopicAttributes(given); refusal != nil {
+	if c.Attributes, refusal = sns.CanonicalTopicAttributes(given); refusal != nil {
 		return nil, refusal
 	}
 	return c, nil

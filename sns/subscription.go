@@ -71,6 +71,9 @@ func (s *subscription) value(name AttributeName) string {
 // add puts a subscription of a topic into all lists.
 func (s *State) add(t *topic, sub *subscription) {
 	s.hold(t, sub)
+	if sub.extra().filter != nil {
+		t.filters++
+	}
 	t.ids[sub.id] = sub
 	t.directory.set(sub)
 	if sub.pending() {
@@ -83,6 +86,9 @@ func (s *State) add(t *topic, sub *subscription) {
 // remove takes a subscription out of them.
 func (s *State) remove(t *topic, sub *subscription) {
 	s.letGo(t, sub)
+	if sub.extra().filter != nil {
+		t.filters--
+	}
 	delete(t.ids, sub.id)
 	t.directory.remove(sub)
 	if sub.pending() {
@@ -195,12 +201,7 @@ func (s *State) checkFilters(t *topic, known, fresh *subscription) *Error {
 	if limit == 0 || fresh.extra().filter == nil || known != nil && known.extra().filter != nil {
 		return nil
 	}
-	for sub := range t.directory.all {
-		if sub.extra().filter != nil {
-			limit--
-		}
-	}
-	if limit <= 0 {
+	if t.filters >= limit {
 		return &Error{Code: FilterPolicyLimitExceeded, Message: "Filter policy limit exceeded for topic"}
 	}
 	return nil

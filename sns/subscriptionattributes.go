@@ -2,6 +2,7 @@ package sns
 
 import (
 	"errors"
+	"slices"
 	"strings"
 )
 
@@ -10,6 +11,22 @@ const (
 	scopeAttributes = "MessageAttributes"
 	scopeBody       = "MessageBody"
 )
+
+// subscriptionNames are the attributes that a subscription may be given.
+var subscriptionNames = []AttributeName{
+	DeliveryPolicy, FilterPolicyAttribute, FilterPolicyScope, RawMessageDelivery, RedrivePolicy, ReplayPolicy, SubscriptionRoleArn,
+}
+
+// ValidateSubscriptionAttributes refuses attributes that no subscription has. Which
+// values the others may have is for the state to say.
+func ValidateSubscriptionAttributes(given []Attribute) *Error {
+	for _, a := range given {
+		if !slices.Contains(subscriptionNames, a.Name) {
+			return creating.refuse(string(a.Name))
+		}
+	}
+	return nil
+}
 
 // changeAll sets the attributes of a new subscription. The scope of a filter policy
 // comes before the policy, wherever it stands in the request.
@@ -127,10 +144,10 @@ func (s *subscription) changeFilter(value, scope string, w wording) *Error {
 
 // refuseFilter is refuse for a policy. Some of its errors have no beginning.
 func (w wording) refuseFilter(err error) *Error {
-	if f, ok := errors.AsType[*FilterError](err); ok && f.Bare {
-		return Invalid(f.Error())
+	if f, ok := errors.AsType[*FilterError](err); ok && w == creating {
+		return Invalid(f.InSubscribe())
 	}
-	return w.refuse(err.Error())
+	return Invalid(err.Error())
 }
 
 func scopeOf(name string) FilterScope {

@@ -14,6 +14,7 @@ type topic struct {
 	receivers   sorted[*subscription] // the confirmed ones, by number
 	unconfirmed sorted[*subscription] // the others, by the time when they are dropped
 	holdings    []*holding            // all, by owner
+	filters     int                   // subscriptions that have a filter policy
 	dedup       dedup
 	fanOuts     []*fanOut // publishes that wait for Pulses, oldest first
 	pulseAt     Time      // noted time of the next end of something; 0: none

@@ -57,25 +57,29 @@ func topicRuleOf(name AttributeName) (topicRule, bool) {
 	return topicRule{}, false
 }
 
+// WantsFIFO reports whether the attributes of a CreateTopic ask for a FIFO topic.
+func WantsFIFO(given []Attribute) bool {
+	return slices.ContainsFunc(given, func(a Attribute) bool { return a.Name == FifoTopic && strings.EqualFold(a.Value, "true") })
+}
+
 // CanonicalTopicAttributes checks the attributes of a CreateTopic and sorts them.
-// It returns values in the form in which they are stored, and whether the topic is
-// to be a FIFO one.
-func CanonicalTopicAttributes(given []Attribute) (list []Attribute, fifo bool, err *Error) {
-	fifo = slices.ContainsFunc(given, func(a Attribute) bool { return a.Name == FifoTopic && strings.EqualFold(a.Value, "true") })
-	list = slices.Clone(given)
+// It returns values in the form in which they are stored.
+func CanonicalTopicAttributes(given []Attribute) ([]Attribute, *Error) {
+	fifo := WantsFIFO(given)
+	list := slices.Clone(given)
 	SortAttributes(list)
 	for i := range list {
 		rule, ok := topicRuleOf(list[i].Name)
 		if !ok || rule.fifo && !fifo {
-			return nil, fifo, creating.refuse(string(list[i].Name))
+			return nil, creating.refuse(string(list[i].Name))
 		}
 		text, reason := rule.text(list[i].Value)
 		if reason != "" {
-			return nil, fifo, creating.refuse(reason)
+			return nil, creating.refuse(reason)
 		}
 		list[i].Value = text
 	}
-	return list, fifo, nil
+	return list, nil
 }
 
 // CanonicalTopicAttribute does the same for SetTopicAttributes.

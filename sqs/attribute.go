@@ -3,7 +3,7 @@ package sqs
 // AttributeName is the AWS name of a queue attribute.
 type AttributeName string
 
-// The settable attributes of a queue (spec §3.1).
+// The settable attributes of a queue (SQS API reference, SetQueueAttributes).
 const (
 	ContentBasedDeduplication     AttributeName = "ContentBasedDeduplication"
 	DeduplicationScope            AttributeName = "DeduplicationScope"

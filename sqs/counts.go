@@ -125,12 +125,17 @@ func (q *queue) counts(now Time) counts {
 }
 
 // wake is the earliest time after now at which something in the queue becomes
-// available, or never.
-func (q *queue) wake(now Time) Time {
-	if q.fifo != nil {
-		return q.fifo.groups.wake(now, q.delayWindow())
+// available, or never. While a FIFO queue has limit messages in flight that is when
+// a lease ends, of any message: whatever its groups wait for, nothing is received
+// before.
+func (q *queue) wake(now Time, limit int) Time {
+	if q.fifo == nil {
+		return q.messages.wake(now)
 	}
-	return q.messages.wake(now)
+	if q.holds(now, limit) {
+		return q.fifo.nextLease(now)
+	}
+	return q.fifo.groups.wake(now, q.delayWindow())
 }
 
 // known tells a time from never.

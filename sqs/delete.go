@@ -1,11 +1,11 @@
 package sqs
 
-// deleteMessageBatch removes messages by any handle of theirs, also by one
-// that a later receive has replaced (AWS recordings
-// test_delete_after_visibility_timeout,
+// deleteMessageBatch removes messages by any handle of theirs, also by one that a
+// later receive has replaced (AWS recordings test_delete_after_visibility_timeout,
 // test_remove_message_with_old_receipt_handle); in a FIFO queue by a live handle
-// only (AWS recording test_fifo_delete_after_visibility_timeout). What is gone already counts as
-// deleted once more (SQS developer guide, NumberOfMessagesDeleted).
+// only (AWS recording test_fifo_delete_after_visibility_timeout). What is gone
+// already counts as deleted once more (SQS developer guide,
+// NumberOfMessagesDeleted).
 func (s *State) deleteMessageBatch(at Moment, c DeleteMessageBatch) (Result, []Event, *Error) {
 	q, err := s.sound(c.Queue)
 	if err != nil {

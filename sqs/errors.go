@@ -4,7 +4,7 @@ package sqs
 // protocol's __type. httpapi knows its Query code and HTTP status.
 type Code string
 
-// The errors of the SQS API (spec §1.6).
+// The errors of the SQS API (SQS API reference, "Common errors" and the errors of each action).
 const (
 	QueueDoesNotExist            Code = "QueueDoesNotExist"
 	QueueDeletedRecently         Code = "QueueDeletedRecently"

@@ -166,6 +166,14 @@ func (f *fifo) hide(slot uint32, visibleAt Time) {
 // dropped yet.
 func (f *fifo) inFlight(now Time) int { return f.leases.count - f.leases.below(upTo(now), f.byLease) }
 
+// nextLease is the earliest end of a lease after now, or never.
+func (f *fifo) nextLease(now Time) Time {
+	if slot, ok := f.leases.after(upTo(now), f.byLease); ok {
+		return f.byLease(slot).at
+	}
+	return never
+}
+
 // sentUpTo counts the messages of an order by sequence number that were sent at
 // t or before.
 func (f *fifo) sentUpTo(o *order, t Time) int {

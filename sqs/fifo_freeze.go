@@ -56,7 +56,7 @@ func (d *frozenDedup) appendTo(dst []byte, spill spill) []byte {
 func appendAttempts(dst []byte, attempts []*attempt) []byte {
 	dst = binary.AppendUvarint(dst, uint64(len(attempts)))
 	for _, t := range attempts {
-		dst = appendText(dst, t.id)
+		dst = appendSized(dst, t.id)
 		dst = appendTime(dst, t.at)
 		dst = binary.AppendVarint(dst, int64(t.most))
 		dst = binary.AppendVarint(dst, int64(t.timeout))

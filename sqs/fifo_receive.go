@@ -6,7 +6,7 @@ func (s *State) receiveFIFO(at Moment, q *queue, c ReceiveMessage) (Result, []Ev
 	f, left := q.fifo, steps(maxSteps)
 	f.sooner = false
 	window := q.delayWindow()
-	wake, open := f.groups.wake(at.Now, window), f.groups.available(at.Now, window)
+	wake, open := q.wake(at.Now, at.Rules.InFlightLimit), f.groups.available(at.Now, window)
 	f.dropExpired(q.cutoff(at.Now), &left)
 	f.attempts.forget(at.Now)
 	result := ReceiveMessageResult{Messages: q.repeat(at.Now, c)}
@@ -29,7 +29,7 @@ func (s *State) receiveFIFO(at Moment, q *queue, c ReceiveMessage) (Result, []Ev
 	}
 	var events []Event
 	// An expired head may have kept back a group; that does not show in the times.
-	if f.sooner || f.groups.wake(at.Now, window) < wake || f.groups.available(at.Now, window) > open {
+	if f.sooner || q.wake(at.Now, at.Rules.InFlightLimit) < wake || f.groups.available(at.Now, window) > open {
 		events = append(events, Event{Kind: MessagesAvailable, Queue: q.key})
 	}
 	return result, s.afterDeadLetters(at.Now, q, target, moved, stranded, events), nil

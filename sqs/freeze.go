@@ -149,7 +149,7 @@ func (q *frozenQueue) appendTo(dst []byte, spill spill) []byte {
 	origins := newNumbering(q.origins, origin.compare)
 	dst = binary.AppendUvarint(dst, uint64(len(groups.names)))
 	for _, name := range groups.names {
-		dst = spill(appendText(dst, name))
+		dst = spill(appendSized(dst, name))
 	}
 	dst = binary.AppendUvarint(dst, uint64(len(origins.names)))
 	for _, o := range origins.names {
@@ -185,8 +185,8 @@ func (h *header) appendTo(dst []byte) []byte {
 	dst = appendBool(dst, h.damaged)
 	dst = binary.AppendUvarint(dst, uint64(len(h.tags)))
 	for _, t := range h.tags {
-		dst = appendText(dst, t.Key)
-		dst = appendText(dst, t.Value)
+		dst = appendSized(dst, t.Key)
+		dst = appendSized(dst, t.Value)
 	}
 	return h.settings.appendTo(dst)
 }
@@ -198,14 +198,14 @@ func (s *settings) appendTo(dst []byte) []byte {
 	for _, b := range []bool{s.managedSSE, s.fifo, s.contentBased, s.scopedByGroup, s.limitedByGroup} {
 		dst = appendBool(dst, b)
 	}
-	dst = appendText(dst, s.kmsKey)
-	dst = appendText(dst, s.policy)
-	dst = appendText(dst, s.redriveText)
+	dst = appendSized(dst, s.kmsKey)
+	dst = appendSized(dst, s.policy)
+	dst = appendSized(dst, s.redriveText)
 	if s.redriveText != "" {
 		dst = appendKey(dst, s.redrive.Target)
 		dst = binary.AppendUvarint(dst, uint64(s.redrive.MaxReceiveCount))
 	}
-	dst = appendText(dst, s.allowText)
+	dst = appendSized(dst, s.allowText)
 	if s.allowText != "" {
 		dst = binary.AppendUvarint(dst, uint64(s.allow.Permission))
 		dst = binary.AppendUvarint(dst, uint64(len(s.allow.Sources)))
@@ -312,12 +312,8 @@ func newNumbering[K comparable](entries []nameEntry[K], compare func(a, b K) int
 
 func appendTime(dst []byte, t Time) []byte { return binary.AppendUvarint(dst, uint64(t)) }
 
-func appendText(dst []byte, s string) []byte {
-	return append(binary.AppendUvarint(dst, uint64(len(s))), s...)
-}
-
 func appendKey(dst []byte, k QueueKey) []byte {
-	return appendText(appendText(dst, k.Account), k.Name)
+	return appendSized(appendSized(dst, k.Account), k.Name)
 }
 
 func appendBool(dst []byte, b bool) []byte {

@@ -8,7 +8,7 @@ func (s *State) markMessageDamaged(at Moment, c MarkMessageDamaged) (Result, []E
 	if err != nil {
 		return nil, nil, err
 	}
-	full, freed := q.full(at), false
+	full, wake, freed := q.full(at), q.wake(at.Now, at.Rules.InFlightLimit), false
 	if q.fifo != nil {
 		q.fifo.sooner = false
 		freed = q.loseFIFO(c) && q.fifo.sooner
@@ -17,7 +17,7 @@ func (s *State) markMessageDamaged(at Moment, c MarkMessageDamaged) (Result, []E
 		q.messages.forget(slot)
 		q.counters.Lost++
 	}
-	return Done{}, q.roomEvent(freed || full && !q.full(at)), nil
+	return Done{}, q.roomEvent(freed || full && !q.full(at) || q.wake(at.Now, at.Rules.InFlightLimit) < wake), nil
 }
 
 // loseFIFO is markMessageDamaged of a FIFO queue; false if nothing was lost.

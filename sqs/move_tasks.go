@@ -1,6 +1,7 @@
 package sqs
 
 import (
+	"cmp"
 	"math"
 	"slices"
 )
@@ -245,7 +246,7 @@ func (s *State) runTasks(at Moment, left *steps) (events []Event) {
 	if len(due) == 0 {
 		return nil
 	}
-	slices.SortStableFunc(due, func(a, b *queue) int { return int(a.task().due() - b.task().due()) })
+	slices.SortStableFunc(due, func(a, b *queue) int { return cmp.Compare(a.task().due(), b.task().due()) })
 	share := *left / 2
 	*left -= share
 	each := max(int(share)/len(due), 1)
@@ -275,10 +276,9 @@ func (s *State) runTask(at Moment, q *queue, most int, left *steps) []Event {
 		s.endTask(q, TaskFailed, MoveTaskTimedOut)
 		return nil
 	}
-	full := q.full(at)
+	full, wake := q.full(at), q.wake(at.Now, at.Rules.InFlightLimit)
 	freed := q.advance(at.Now, left)
-	events := q.roomEvent(freed || full && !q.full(at))
-	var moves []Event
+	var events, moves []Event
 	var failure Code
 	for most = min(most, t.allowance(at.Now)); len(moves) < most && left.take(); {
 		move, reason := s.moveNext(at.Now, q, t)
@@ -292,6 +292,9 @@ func (s *State) runTask(at Moment, q *queue, most int, left *steps) []Event {
 		}
 	}
 	t.spend(len(moves))
+	// Behind what was moved from a group there may be a message that is hidden.
+	freed = freed || q.wake(at.Now, at.Rules.InFlightLimit) < wake
+	events = append(q.roomEvent(freed || full && !q.full(at)), events...)
 	switch {
 	case failure != "":
 		s.endTask(q, TaskFailed, failure)

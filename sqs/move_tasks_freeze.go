@@ -38,7 +38,7 @@ func (t *moveTask) appendTo(dst []byte) []byte {
 	for _, n := range []uint64{t.toMove, t.moved, t.limit, uint64(t.maxPerSecond)} {
 		dst = binary.AppendUvarint(dst, n)
 	}
-	dst = appendText(dst, string(t.failure))
+	dst = appendSized(dst, string(t.failure))
 	dst = appendTime(dst, t.startedAt)
 	if t.status.active() {
 		dst = t.pace.appendTo(dst)

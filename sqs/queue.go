@@ -115,7 +115,7 @@ func (s *State) createQueue(at Moment, c CreateQueue) (Result, []Event, *Error) 
 		return nil, nil, ValidateQueueName(c.Queue.Name, fifo)
 	}
 	if len(c.Tags) > MaxTags {
-		return nil, nil, tooManyTags(c.Queue)
+		return nil, nil, tooManyTags(c.Queue.Name)
 	}
 	settings := defaultSettings()
 	settings.fifo = fifo
@@ -214,13 +214,15 @@ func (s *State) purgeQueue(at Moment, c PurgeQueue) (Result, []Event, *Error) {
 }
 
 // full reports whether the queue has the maximum of messages in flight.
-func (q *queue) full(at Moment) bool {
-	limit := at.Rules.InFlightLimit
+func (q *queue) full(at Moment) bool { return q.holds(at.Now, at.Rules.InFlightLimit) }
+
+// holds reports whether limit messages are in flight; 0 is no limit.
+func (q *queue) holds(now Time, limit int) bool {
 	leases := q.messages.leases.count
 	if q.fifo != nil {
 		leases = q.fifo.leases.count
 	}
-	return limit > 0 && leases >= limit && q.counts(at.Now).inFlight >= limit
+	return limit > 0 && leases >= limit && q.counts(now).inFlight >= limit
 }
 
 func (s *State) getQueueURL(c GetQueueUrl) (Result, []Event, *Error) {

@@ -432,7 +432,16 @@ func (g *generator) compareNext() string {
 			continue
 		}
 		want := sqs.Time(0)
+		full := g.model.census(q, g.at.Now).InFlight >= g.at.Rules.InFlightLimit
+		for _, x := range q.messages { // of a full FIFO queue, when there is room
+			if q.fifo && full && x.hidden && x.visibleAt > g.at.Now && (want == 0 || x.visibleAt < want) {
+				want = x.visibleAt
+			}
+		}
 		for _, x := range q.heads() {
+			if full {
+				break
+			}
 			if at := q.availableAt(x); at > g.at.Now && (want == 0 || at < want) {
 				want = at
 			}

@@ -10,6 +10,7 @@ func (s *State) redriveMessage(at Moment, c RedriveMessage) (Result, []Event, *E
 	if err != nil {
 		return nil, nil, err
 	}
+	wake := q.wake(at.Now, at.Rules.InFlightLimit)
 	slot, o, err := q.look(at.Now, c.Sequence, c.Body)
 	if err != nil {
 		return nil, nil, err
@@ -25,7 +26,8 @@ func (s *State) redriveMessage(at Moment, c RedriveMessage) (Result, []Event, *E
 	}
 	move := s.redrive(at.Now, q, slot, target, t.id)
 	r := RedriveMessageResult{To: move.To, Sequence: move.ToSequence, MessageID: o.redrivenBy(t.id).messageID(c.Body)}
-	return r, []Event{{Kind: MessagesAvailable, Queue: move.To}, {Kind: MessageMoved, Queue: q.key, Move: move}}, nil
+	events := append(q.roomEvent(q.wake(at.Now, at.Rules.InFlightLimit) < wake), Event{Kind: MessagesAvailable, Queue: move.To})
+	return r, append(events, Event{Kind: MessageMoved, Queue: q.key, Move: move}), nil
 }
 
 // look finds a visible message by its sequence number. It must be left or packed

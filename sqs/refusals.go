@@ -31,6 +31,24 @@ func AsSendMessage(e *Error) *Error {
 	return e
 }
 
+// handleExpired is why a FIFO handle is refused whose lease has ended.
+const handleExpired = "The receipt handle has expired"
+
+// expiredHandle refuses it in a DeleteMessage (AWS recording
+// test_fifo_delete_after_visibility_timeout).
+func expiredHandle() *Error {
+	return Invalidf("Value %s for parameter ReceiptHandle is invalid. Reason: %s.", HandleMark, handleExpired)
+}
+
+// AsBatchEntry rewords the refusal of a handle as an entry of a batch has it: an
+// expired one has another code and a shorter text there. Nil stays nil.
+func AsBatchEntry(e *Error) *Error {
+	if e != nil && e.Message == expiredHandle().Message {
+		return &Error{Code: ReceiptHandleIsInvalid, Message: handleExpired}
+	}
+	return e
+}
+
 func queueExists(name AttributeName) *Error {
 	return &Error{Code: QueueNameExists, Message: "A queue already exists with the same name and a different value for attribute " + string(name)}
 }
@@ -67,14 +85,10 @@ func badRedrivePolicy(value, reason string) *Error {
 	return Invalidf("Value %s for parameter RedrivePolicy is invalid. Reason: %s", value, reason)
 }
 
+func tooManyTags(queue string) *Error { return Invalidf("Too many tags added for queue %s.", queue) }
+
 func damagedQueue() *Error {
 	return &Error{Code: InternalFailure, Message: "The queue was damaged by an internal error and can only be inspected and deleted."}
-}
-
-// expiredHandle refuses a FIFO handle whose lease has ended (AWS recording
-// test_fifo_delete_after_visibility_timeout).
-func expiredHandle() *Error {
-	return Invalidf("Value %s for parameter ReceiptHandle is invalid. Reason: The receipt handle has expired.", HandleMark)
 }
 
 func needsDeduplicationID() *Error {

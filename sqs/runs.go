@@ -19,9 +19,9 @@ type run struct {
 	count    uint32
 }
 
-// list holds the never-received messages of one group and origin that have one delay, in
-// the order of their sequence numbers. As cluster time never goes back, their
-// enqueue times, due times and expiry times only grow, so its head decides.
+// list holds the never-received messages of one group and origin that have one
+// delay, in the order of their sequence numbers. As cluster time never goes back,
+// their enqueue times, due times and expiry times only grow, so its head decides.
 //
 // What is taken from the head is counted beside it. So nothing of the chunks ever
 // changes but their directory and the last one, and those are copied before

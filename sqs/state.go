@@ -150,8 +150,9 @@ func (s *State) NextPulse() (Time, bool) {
 
 // Available counts the messages that a receive at now would find, at most limit,
 // and of a FIFO queue the groups in place of the messages; 0 when there is no such
-// queue, or when it has the maximum in flight. A receive finds fewer when there is not room for all of them in flight, or when it moves
-// some to a dead-letter queue. It only reads.
+// queue, or when it has the maximum in flight. A receive finds fewer when there is
+// not room for all of them in flight, or when it moves some to a dead-letter queue.
+// It only reads.
 func (s *State) Available(key QueueKey, now Time, limit int) int {
 	q := s.queues[key]
 	if q == nil || q.damaged {
@@ -161,13 +162,14 @@ func (s *State) Available(key QueueKey, now Time, limit int) int {
 }
 
 // NextAvailable returns the earliest time after now at which a message that is
-// hidden or delayed becomes available. It only reads.
+// hidden or delayed becomes available; of a queue that has the maximum in flight,
+// when there is room for one. It only reads.
 func (s *State) NextAvailable(key QueueKey, now Time) (Time, bool) {
 	q := s.queues[key]
 	if q == nil || q.damaged {
 		return 0, false
 	}
-	return known(q.wake(now))
+	return known(q.wake(now, s.rules.InFlightLimit))
 }
 
 // WaitTime returns the queue's ReceiveMessageWaitTimeSeconds; false when there

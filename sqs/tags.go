@@ -5,10 +5,6 @@ import (
 	"strings"
 )
 
-func tooManyTags(key QueueKey) *Error {
-	return Invalidf("Too many tags added for queue %s.", key.Name)
-}
-
 // tagQueue adds all tags or, over the limit, none.
 func (s *State) tagQueue(c TagQueue) (Result, []Event, *Error) {
 	q, err := s.sound(c.Queue)
@@ -25,7 +21,7 @@ func (s *State) tagQueue(c TagQueue) (Result, []Event, *Error) {
 		tags = slices.Insert(tags, i, t)
 	}
 	if len(tags) > MaxTags {
-		return nil, nil, tooManyTags(q.key)
+		return nil, nil, tooManyTags(q.key.Name)
 	}
 	q.tags = tags
 	return Done{}, nil, nil

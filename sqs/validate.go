@@ -164,7 +164,7 @@ func ValidateRange(name string, v, least, most int64, rule string) *Error {
 // ValidateTags checks tags that are to be added to a queue of this name.
 func ValidateTags(queue string, tags []Tag) *Error {
 	if len(tags) > MaxTags {
-		return Invalidf("Too many tags added for queue %s.", queue)
+		return tooManyTags(queue)
 	}
 	for _, t := range tags {
 		if err := ValidateTagKey(t.Key); err != nil {

@@ -8,13 +8,13 @@ func (s *State) changeMessageVisibilityBatch(at Moment, c ChangeMessageVisibilit
 		return nil, nil, err
 	}
 	r := BatchResult{Errors: make([]*Error, len(c.Entries))}
-	wake, released := q.wake(at.Now), false
+	wake, released := q.wake(at.Now, at.Rules.InFlightLimit), false
 	for i := range c.Entries {
 		visible, err := q.changeVisibility(at.Now, &c.Entries[i])
 		r.Errors[i] = err
 		released = released || visible
 	}
-	if !released && q.wake(at.Now) >= wake {
+	if !released && q.wake(at.Now, at.Rules.InFlightLimit) >= wake {
 		return r, nil, nil
 	}
 	return r, []Event{{Kind: MessagesAvailable, Queue: q.key}}, nil
@@ -23,8 +23,7 @@ func (s *State) changeMessageVisibilityBatch(at Moment, c ChangeMessageVisibilit
 // changeVisibility hides a message until the timeout has passed from now,
 // whether it is hidden or visible, and reports whether it is visible then. Any
 // handle of the message will do, also one that a later receive has replaced (AWS
-// recordings
-// test_change_message_visibility_after_visibility_timeout_expiration,
+// recordings test_change_message_visibility_after_visibility_timeout_expiration,
 // test_terminate_visibility_timeout_after_receive).
 func (q *queue) changeVisibility(now Time, e *VisibilityEntry) (visible bool, err *Error) {
 	if e.Receipt.Incarnation != q.incarnation {

@@ -3,10 +3,12 @@
 # one, which speaks AWS JSON to SQS, and an old one, which speaks AWS Query), the AWS
 # SDKs for JavaScript v3 and Java v2, with their checksum validation on, and what is
 # built on them: sqs-consumer and sqs-producer, Celery, Spring Cloud AWS; and
-# sns-validator against a broker of its own, over https.
+# sns-validator against a broker of its own, over https; and Terraform, when told to.
 #
 #   run.sh                starts bin/holdfast on a free loopback port, fresh data
 #   run.sh boto3 java     only these of: cli boto3 boto3-query celery javascript consumer java spring sns-validator
+#   run.sh terraform      builds Terraform and its provider first (ten minutes of processor time)
+#   HOLDFAST_TERRAFORM=FOLDER run.sh terraform    with the terraform and terraform-provider-aws of the folder
 #   HOLDFAST_ENDPOINT=http://127.0.0.1:4566 run.sh    against a running broker
 #
 # The clients are installed into .clients at the versions that are locked here,
@@ -24,7 +26,7 @@ install() {
 	stamp=$cache/$name.installed
 	cmp -s "$lock" "$stamp" && return
 	echo "installing $name" >&2
-	"$@"
+	"$@" || return
 	cp "$lock" "$stamp"
 }
 
@@ -115,6 +117,16 @@ sns-validator() (
 	rm -rf "$tls"
 )
 
+# 77, as of a test that is skipped, where Terraform is not there and cannot be built.
+terraform() {
+	local folder=${HOLDFAST_TERRAFORM:-$cache/terraform}
+	if [[ -z ${HOLDFAST_TERRAFORM:-} ]] && ! install terraform "$here/terraform/build.sh" "$here/terraform/build.sh" "$folder"; then
+		echo "terraform: skipped: it cannot be built here" >&2
+		return 77
+	fi
+	"$here/terraform/check.sh" "$folder" "$endpoint"
+}
+
 # serve starts a broker, with more flags if given, and sets endpoint and admin to
 # where it listens.
 serve() {
@@ -154,7 +166,7 @@ endpoint=${HOLDFAST_ENDPOINT:-}
 
 clients=("$@")
 [[ ${#clients[@]} -gt 0 ]] || clients=(cli boto3 boto3-query celery javascript consumer java spring sns-validator)
-passed=0 failed=0
+passed=0 failed=0 skipped=0
 for client in "${clients[@]}"; do
 	set +e # as a condition the client would run without -e
 	(set -e; "$client")
@@ -162,10 +174,12 @@ for client in "${clients[@]}"; do
 	set -e
 	if [[ $status -eq 0 ]]; then
 		passed=$((passed + 1))
+	elif [[ $status -eq 77 ]]; then
+		skipped=$((skipped + 1))
 	else
 		failed=$((failed + 1))
 		echo "$client: FAILED" >&2
 	fi
 done
-echo "$passed passed, $failed failed"
+echo "$passed passed, $failed failed, $skipped skipped"
 [[ $failed -eq 0 ]]

@@ -65,7 +65,12 @@ var client = &http.Client{
 // do sends a request as it stands.
 func (s *scene) do(r request) answer {
 	s.Helper()
-	a, err := s.wire.do(client, s.endpoint, r)
+	return s.ask(s.wire, r)
+}
+
+func (s *scene) ask(w wire, r request) answer {
+	s.Helper()
+	a, err := w.do(client, s.endpoint, r)
 	if err != nil {
 		s.Fatal(err)
 	}
@@ -89,26 +94,36 @@ func (s *scene) ok(action string, members in) tree {
 	return a.out
 }
 
+// succeeded checks that an answer of SQS or SNS is what an SDK takes for success.
 func (s *scene) succeeded(action string, a answer) {
 	s.Helper()
 	if a.status != http.StatusOK {
 		s.Fatalf("%s: got %d %s %q, want 200", action, a.status, a.code, a.message)
 	}
 	s.hasContentType(a)
-	if s.wire == queryWire && a.requestID != a.header.Get("x-amzn-RequestId") {
-		s.Errorf("%s: RequestId is %q in the body and %q in the header", action, a.requestID, a.header.Get("x-amzn-RequestId"))
+	s.hasRequestID(action, a)
+	if a.wire == snsWire && a.result == voids[action] {
+		s.Errorf("%s: an element for the output: %v, want %v", action, a.result, !voids[action])
 	}
 }
 
 func (s *scene) hasContentType(a answer) {
 	s.Helper()
 	got, _, _ := strings.Cut(a.header.Get("Content-Type"), ";")
-	want := "application/x-amz-json-1.0"
-	if s.wire == queryWire {
-		want = "text/xml"
+	want := "text/xml"
+	if a.wire == jsonWire {
+		want = "application/x-amz-json-1.0"
 	}
 	if got != want {
 		s.Errorf("Content-Type: got %q, want %q", got, want)
+	}
+}
+
+// hasRequestID checks that XML has the id that the header has.
+func (s *scene) hasRequestID(action string, a answer) {
+	s.Helper()
+	if id := a.header.Get("x-amzn-RequestId"); a.wire != jsonWire && a.requestID != id {
+		s.Errorf("%s: RequestId is %q in the body and %q in the header", action, a.requestID, id)
 	}
 }
 
@@ -149,14 +164,12 @@ func (s *scene) failed(action string, a answer, want failure) {
 		return
 	}
 	s.hasContentType(a)
+	s.hasRequestID(action, a)
 	text := want.text
 	if s.wire == queryWire {
 		text = want.form
 		if !a.detail {
 			s.Errorf("%s: the Error has no empty Detail: %s", action, a.body)
-		}
-		if a.requestID != a.header.Get("x-amzn-RequestId") {
-			s.Errorf("%s: RequestId is %q in the body and %q in the header", action, a.requestID, a.header.Get("x-amzn-RequestId"))
 		}
 	} else if a.kind != known.kind {
 		s.Errorf("%s: got __type %q, want %q", action, a.kind, known.kind)
@@ -273,10 +286,15 @@ func (s *scene) attributes(url string, names ...string) map[string]string {
 	return m
 }
 
-// hasAttributes checks some attributes: name, value …; "-" means absent.
+// hasAttributes checks some attributes of a queue: name, value …; "-" means absent.
 func (s *scene) hasAttributes(url string, want ...string) {
 	s.Helper()
-	got := s.attributes(url)
+	s.has(s.attributes(url), want...)
+}
+
+// has checks some attributes: name, value …; "-" means absent.
+func (s *scene) has(got map[string]string, want ...string) {
+	s.Helper()
 	for i := 0; i < len(want); i += 2 {
 		value, ok := got[want[i]]
 		if !ok {

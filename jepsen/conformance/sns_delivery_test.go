@@ -89,7 +89,7 @@ func TestDelivery(t *testing.T) {
 			const header = "Root=1-5759e988-bd862e3fe1be46a994272793;Sampled=1"
 			r := snsRequest("Publish", in{"TopicArn": topic, "Message": "m"})
 			r.header["X-Amzn-Trace-Id"] = header
-			s.wentWell("Publish", s.request(r))
+			s.succeeded("Publish", s.request(r))
 			m := s.one(queueURL, in{"AttributeNames": []string{"AWSTraceHeader"}, "WaitTimeSeconds": 5})
 			if got := m.text("Attributes", "AWSTraceHeader"); got != header {
 				s.Errorf("got %q, want %q", got, header)

@@ -40,7 +40,7 @@ func TestSNSProtocol(t *testing.T) {
 			form := func(query string, service string) answer {
 				return s.request(request{header: signature(service), body: []byte(query)})
 			}
-			s.wentWell("CreateTopic", form("Action=CreateTopic&Name="+s.name(), "sqs"))
+			s.succeeded("CreateTopic", form("Action=CreateTopic&Name="+s.name(), "sqs"))
 			s.wentWrong("AddPermission", form("Action=AddPermission&Version=2010-03-31", "sqs"), "InvalidParameter",
 				"Invalid parameter: TopicArn Reason: no value for required parameter")
 			s.wentWrong("AddPermission", form("Action=AddPermission", "sns"), "InvalidParameter",
@@ -60,20 +60,20 @@ func TestSNSProtocol(t *testing.T) {
 		{id: "get", title: "parameters in the query string, and in both places", play: func(s *stage) {
 			topic, queueURL, _ := s.subscribed()
 			query := url.Values{"Action": {"Publish"}, "TopicArn": {topic}, "Message": {"by query"}, "Version": {snsVersion}}
-			s.wentWell("Publish", s.request(request{method: "GET", path: "/?" + query.Encode(), header: signature("sns")}))
-			s.wentWell("Publish", s.request(request{path: "/?" + query.Encode(), header: signature("sns")}))
+			s.succeeded("Publish", s.request(request{method: "GET", path: "/?" + query.Encode(), header: signature("sns")}))
+			s.succeeded("Publish", s.request(request{path: "/?" + query.Encode(), header: signature("sns")}))
 			query.Del("Message")
-			s.wentWell("Publish", s.request(request{path: "/?" + query.Encode(), header: signature("sns"), body: []byte("Message=by+both")}))
+			s.succeeded("Publish", s.request(request{path: "/?" + query.Encode(), header: signature("sns"), body: []byte("Message=by+both")}))
 			s.gets(queueURL, "by query", "by query", "by both")
 		}},
 		{id: "lists", title: "numbers of elements in any order, and flattened lists", play: func(s *stage) {
 			name := s.name()
 			a := s.request(request{header: signature("sns"), body: []byte("Action=CreateTopic&Version=2010-03-31&Name=" + name +
 				"&Tags.member.7.Key=b&Tags.member.7.Value=2&Tags.member.3.Key=a&Tags.member.3.Value=1")})
-			s.wentWell("CreateTopic", a)
+			s.succeeded("CreateTopic", a)
 			a = s.request(request{header: signature("sns"), body: []byte("Action=TagResource&Version=2010-03-31&ResourceArn=" +
 				s.arnOf(name) + "&Tags.1.Key=c&Tags.1.Value=3&Unknown=x")})
-			s.wentWell("TagResource", a)
+			s.succeeded("TagResource", a)
 			var got []string
 			for _, tag := range s.done("ListTagsForResource", in{"ResourceArn": s.arnOf(name)}).list("Tags") {
 				got = append(got, tag.text("Key")+"="+tag.text("Value"))

@@ -221,7 +221,7 @@ func TestPublishing(t *testing.T) {
 			link := request{method: "GET", path: "/?Action=Publish&TopicArn=" + topic + "&Message=anonymous"}
 			s.wentWrong("Publish", s.request(link), "AuthorizationError", "User: anonymous is not authorized to perform: SNS:Publish on resource: "+topic+"…")
 			s.setTopic(topic, "Policy", `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":"*","Action":"SNS:Publish","Resource":"`+topic+`"}]}`)
-			s.wentWell("Publish", s.request(link))
+			s.succeeded("Publish", s.request(link))
 			s.gets(queueURL, "anonymous")
 		}},
 		{id: "empty", title: "nothing to say", play: func(s *stage) {

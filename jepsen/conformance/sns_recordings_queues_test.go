@@ -240,7 +240,7 @@ var recordedDeliveries = []act{
 		topic, queueURL, _ := s.subscribed()
 		r := snsRequest("Publish", in{"TopicArn": topic, "Message": "X-Ray propagation test msg"})
 		r.header["X-Amzn-Trace-Id"] = "Root=1-3152b799-8954dae64eda91bc9a23a7e8;Parent=7fa8c0f79203be72;Sampled=1"
-		s.wentWell("Publish", s.request(r))
+		s.succeeded("Publish", s.request(r))
 		got := g.receivedAll(queueURL, 1, in{"AttributeNames": []string{"SentTimestamp", "AWSTraceHeader"}}.with(plain))
 		g.same("xray-msg", got[0])
 	}},

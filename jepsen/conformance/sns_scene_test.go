@@ -3,7 +3,6 @@ package conformance
 import (
 	"encoding/json"
 	"fmt"
-	"net/http"
 	"strings"
 	"testing"
 )
@@ -30,17 +29,10 @@ func perform(t *testing.T, acts []act) {
 	}
 }
 
-// send sends a request to SNS as it stands.
+// request sends a request to SNS as it stands.
 func (s *stage) request(r request) answer {
 	s.Helper()
-	a, err := snsWire.do(client, s.endpoint, r)
-	if err != nil {
-		s.Fatal(err)
-	}
-	if id := a.header.Get("x-amzn-RequestId"); id == "" || a.requestID != id {
-		s.Errorf("RequestId is %q in the body and %q in the header", a.requestID, id)
-	}
-	return a
+	return s.ask(snsWire, r)
 }
 
 // sns plays an action of SNS.
@@ -59,26 +51,8 @@ var voids = map[string]bool{
 func (s *stage) done(action string, members in) tree {
 	s.Helper()
 	a := s.sns(action, members)
-	s.wentWell(action, a)
+	s.succeeded(action, a)
 	return a.out
-}
-
-func (s *stage) wentWell(action string, a answer) {
-	s.Helper()
-	if a.status != http.StatusOK {
-		s.Fatalf("%s: got %d %s %q, want 200", action, a.status, a.code, a.message)
-	}
-	if a.result == voids[action] {
-		s.Errorf("%s: an element for the output: %v, want %v", action, a.result, !voids[action])
-	}
-	s.isXML(a)
-}
-
-func (s *stage) isXML(a answer) {
-	s.Helper()
-	if got, _, _ := strings.Cut(a.header.Get("Content-Type"), ";"); got != "text/xml" {
-		s.Errorf("Content-Type: got %q, want text/xml", got)
-	}
 }
 
 // snsFaults are the HTTP statuses of codes that have another than 400.
@@ -117,7 +91,8 @@ func (s *stage) wentWrong(action string, a answer, code, text string) {
 	if a.detail {
 		s.Errorf("%s: the Error has a Detail: %s", action, a.body)
 	}
-	s.isXML(a)
+	s.hasContentType(a)
+	s.hasRequestID(action, a)
 }
 
 // topic makes a topic with the given attributes: name, value, name, value.
@@ -168,20 +143,6 @@ func texts(out tree) map[string]string {
 		m[name] = out.text("Attributes", name)
 	}
 	return m
-}
-
-// has checks some attributes: name, value …; "-" means absent.
-func (s *stage) has(got map[string]string, want ...string) {
-	s.Helper()
-	for i := 0; i < len(want); i += 2 {
-		value, ok := got[want[i]]
-		if !ok {
-			value = "-"
-		}
-		if value != want[i+1] {
-			s.Errorf("%s: got %q, want %q", want[i], value, want[i+1])
-		}
-	}
 }
 
 // setTopic sets an attribute of a topic.

@@ -120,6 +120,12 @@ func TestTraps(t *testing.T) {
 			s.set(q, "Policy", " "+strings.ReplaceAll(strings.ReplaceAll(p, `",`, "\",\n  "), `":`, `" : `)+"\n")
 			s.hasAttributes(q, "Policy", p)
 			s.create(queueName(q), "Policy", p)
+			version := `"Version":"2012-10-17",`
+			turned := strings.Replace(strings.Replace(p, version, "", 1), `"Id":"p",`, `"Id":"p",`+version, 1)
+			s.create(queueName(q), "Policy", turned)
+			s.hasAttributes(q, "Policy", p)
+			s.refused("CreateQueue", createMembers(queueName(q), "Policy", strings.Replace(p, `"Sid":"s"`, `"Sid":"t"`, 1)), fails("QueueAlreadyExists",
+				"A queue already exists with the same name and a different value for attribute Policy"))
 		}},
 		{id: "T51", title: "a custom type is part of the digest", play: func(s *scene) {
 			q := s.queue()
@@ -225,6 +231,15 @@ func TestTraps(t *testing.T) {
 			s.refused("ReceiveMessage", in{"QueueUrl": q, "WaitTimeSeconds": 0}, fails("OverLimit"))
 			s.took(func() { s.none(q, in{"WaitTimeSeconds": 1}) }, 900*time.Millisecond, early)
 			s.counts(q, "2", "5", "0")
+		}},
+		{id: "over-limit-FIFO", title: "a lease that ends makes room, whatever group it is of", setting: strict, play: func(s *scene) {
+			q := s.fifo()
+			s.sendAll(q, "a-1", "a-2", "a-3", "a-4", "a-5", "b-1")
+			messages := s.receive(q, most(10, 60))
+			s.bodies(messages, "a-1", "a-2", "a-3", "a-4", "a-5")
+			s.none(q) // and no error
+			s.change(q, handle(messages[2]), 1)
+			s.took(func() { s.bodies(s.receive(q, waitLong), "b-1") }, 900*time.Millisecond, early)
 		}},
 		{id: "remade", title: "a handle of a queue that was made anew", play: func(s *scene) {
 			q := s.queue()
