@@ -14,6 +14,24 @@ import (
 	"holdfast.internal/jepsen/fault"
 )
 
+// mountDisk is an ext4 with a journal, of its own.
+func mountDisk(t *testing.T, size int64) *fault.Disk {
+	t.Helper()
+	disk, err := fault.NewDisk(t.TempDir(), size)
+	if errors.Is(err, fault.ErrUnavailable) {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := disk.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return disk
+}
+
 // A record that a killed process has written and not synced is there when the next
 // one starts. raft takes it for durable, so that it is there after a power cut.
 func TestWhatAStartFindsIsDurable(t *testing.T) {
@@ -27,18 +45,7 @@ func TestWhatAStartFindsIsDurable(t *testing.T) {
 		fmt.Printf("\nresult %d\n", last)
 		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
 	}
-	disk, err := fault.NewDisk(t.TempDir(), 32<<20)
-	if errors.Is(err, fault.ErrUnavailable) {
-		t.Skip(err)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := disk.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	disk := mountDisk(t, 32<<20)
 	dir := filepath.Join(disk.Path(), "wal")
 	if err := os.Mkdir(dir, dirPermissions); err != nil {
 		t.Fatal(err)
@@ -94,18 +101,7 @@ func TestStartOnAFullDisk(t *testing.T) {
 		fmt.Printf("\nresult %d\n", last)
 		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
 	}
-	disk, err := fault.NewDisk(t.TempDir(), 10<<20)
-	if errors.Is(err, fault.ErrUnavailable) {
-		t.Skip(err)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := disk.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	disk := mountDisk(t, 10<<20)
 	dir := filepath.Join(disk.Path(), "wal")
 	var before uint64 // where the log ended
 	for round := range 3 {

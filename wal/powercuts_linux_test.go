@@ -117,18 +117,7 @@ func TestPowerCuts(t *testing.T) {
 	if os.Getenv("HOLDFAST_LONG") != "" {
 		cuts = 200
 	}
-	disk, err := fault.NewDisk(t.TempDir(), 64<<20)
-	if errors.Is(err, fault.ErrUnavailable) {
-		t.Skip(err)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := disk.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	disk := mountDisk(t, 64<<20)
 	c := &cutLog{terms: map[uint64]uint64{}}
 	for seed := range cuts {
 		c.cut(t, disk, seed+1)
