@@ -59,6 +59,35 @@ func TestAnyNodeServes(t *testing.T) {
 	})
 }
 
+// TestStartedMemberAwaitsItsLog: until a member knows how much of its log holds, it
+// can neither read receipt handles nor make any.
+func TestStartedMemberAwaitsItsLog(t *testing.T) {
+	inCluster(t, func(t *testing.T, c *nodes) {
+		send(t, c.list[0], "x", 0)
+		handle := receive(t, c.list[0], 0).Messages[0].Handle
+		for i := range c.list {
+			c.stop(i)
+		}
+		first := c.start(0)
+		began := time.Now()
+		if err := first.AwaitFormed(t.Context()); !errors.Is(err, ErrNoLeader) {
+			t.Errorf("alone: got %v, want ErrNoLeader", err)
+		}
+		if waited := time.Since(began); waited != first.config.RequestTimeout {
+			t.Errorf("alone: waited %v, want %v", waited, first.config.RequestTimeout)
+		}
+		second := c.start(1)
+		for _, n := range []*Node{first, second} {
+			if err := n.AwaitFormed(t.Context()); err != nil {
+				t.Fatalf("%s: await cluster: %v", n.config.NodeName, err)
+			}
+			if _, ok := n.ParseHandle(handle); !ok {
+				t.Errorf("%s does not know the key of a handle", n.config.NodeName)
+			}
+		}
+	})
+}
+
 // TestAnyNodeAnswersWithRefusals: they are the state's, with the index of the
 // entry that decided them.
 func TestAnyNodeAnswersWithRefusals(t *testing.T) {

@@ -123,37 +123,6 @@ func TestDiverged(t *testing.T) {
 	}
 }
 
-func TestReadiness(t *testing.T) {
-	now := time.Duration(0)
-	r := readiness{elapsed: func() time.Duration { return now }}
-	want := func(what string, reasons int) {
-		t.Helper()
-		if got := r.reasons(); len(got) != reasons {
-			t.Errorf("%s: got %q, want %d reasons", what, got, reasons)
-		}
-	}
-	want("at the start", 2)
-	r.heard(100, 10)
-	want("the leader is known", 1)
-	now += time.Second
-	r.heard(200, 99)
-	want("behind what the leader had", 1)
-	r.heard(210, 100)
-	want("caught up", 0)
-	now += leaderGrace
-	want("leader silent for a while", 0)
-	now++
-	want("leader gone", 1)
-	r.heard(300, 150)
-	now += lagGrace
-	r.heard(400, 160)
-	now += lagGrace
-	r.heard(500, 170)
-	want("far behind", 1)
-	r.led()
-	want("leads", 0)
-}
-
 func TestThreeNodesFailOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := startNodes(t, 3)

@@ -290,7 +290,31 @@ func (n *Node) ParseHandle(text string) (sqs.Receipt, bool) {
 	return settings.ParseHandle(text)
 }
 
-// Settings are the replicated settings as of now.
+// AwaitFormed waits until Settings are those of the cluster. A member that has
+// started reads its log only when it has heard from the others how much of it
+// holds; until then it knows neither region nor the keys of receipt handles. The
+// deadline is that of ctx, or else Config.RequestTimeout from now, and the error is
+// ErrNoLeader.
+func (n *Node) AwaitFormed(ctx context.Context) error {
+	select {
+	case <-n.machine.Formed():
+		return nil
+	default:
+	}
+	if _, bounded := ctx.Deadline(); !bounded {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, n.config.RequestTimeout)
+		defer cancel()
+	}
+	select {
+	case <-n.machine.Formed():
+		return nil
+	case <-ctx.Done():
+		return ErrNoLeader
+	}
+}
+
+// Settings are the replicated settings as of now; before AwaitFormed returns, defaults.
 func (n *Node) Settings() raftfsm.Settings { return n.machine.Settings() }
 
 // Now is cluster time, for Date headers and metrics. It never goes back.

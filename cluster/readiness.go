@@ -43,7 +43,10 @@ func (r *readiness) heard(leader, own uint64) {
 	now := r.elapsed()
 	r.seen, r.leaderAt = true, now
 	if r.goal != 0 && own >= r.goal {
-		r.caughtUp, r.goal = true, 0
+		// A goal of long ago, such as one from before a snapshot that took minutes,
+		// says nothing about now.
+		r.caughtUp = r.caughtUp || now-r.goalAt <= lagGrace
+		r.goal = 0
 	}
 	switch {
 	case r.goal == 0:

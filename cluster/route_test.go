@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"sync/atomic"
@@ -111,6 +112,22 @@ func TestPollOfFollowerThatLostTheLeader(t *testing.T) {
 		defer waits.mu.Unlock()
 		if len(waits.open) != 0 {
 			t.Errorf("%d receives are left at the member between", len(waits.open))
+		}
+	})
+}
+
+// TestLeavingPollOfFollowerThatLostTheLeader gives up its place in the leader's line.
+func TestLeavingPollOfFollowerThatLostTheLeader(t *testing.T) {
+	acrossCuts(t, func(t *testing.T, c *nodes, leader, follower int) {
+		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+		defer cancel()
+		d, err := c.list[follower].Receive(ctx, receiveOne(time.Minute), 20*time.Second, nil)
+		if err != nil || len(d.Messages) != 0 {
+			t.Errorf("got %+v, %v, want an empty answer", d.Messages, err)
+		}
+		synctest.Wait()
+		if parked := c.list[leader].line.parked.Load(); parked != 0 {
+			t.Errorf("%d receives still stand in line", parked)
 		}
 	})
 }

@@ -52,6 +52,7 @@ func (b *idleBroker) Receive(_ context.Context, c sqs.ReceiveMessage, _ time.Dur
 	return d, nil
 }
 
+func (b *idleBroker) AwaitFormed(context.Context) error      { return nil }
 func (b *idleBroker) ParseHandle(string) (sqs.Receipt, bool) { return sqs.Receipt{}, true }
 func (b *idleBroker) Settings() raftfsm.Settings             { return b.settings }
 func (b *idleBroker) Now() sqs.Time                          { return 1_700_000_000_000 }

@@ -114,6 +114,8 @@ func (b *stateBroker) Receive(_ context.Context, c sqs.ReceiveMessage, _ time.Du
 func (b *stateBroker) ParseHandle(text string) (sqs.Receipt, bool) {
 	return b.settings.ParseHandle(text)
 }
+func (b *stateBroker) AwaitFormed(context.Context) error { return nil }
+
 func (b *stateBroker) Settings() raftfsm.Settings { return b.settings }
 
 func (b *stateBroker) Now() sqs.Time {

@@ -53,6 +53,51 @@ func TestFaults(t *testing.T) {
 	}
 }
 
+// startingBroker does not know its cluster before it is awaited.
+type startingBroker struct {
+	*stateBroker
+	cluster raftfsm.Settings
+	fault   error // of the wait
+}
+
+func (b *startingBroker) AwaitFormed(context.Context) error {
+	if b.fault == nil {
+		b.settings = b.cluster
+	}
+	return b.fault
+}
+
+// TestStartingNodeWaits: a request that comes before the node has read its log is
+// answered by the settings of the cluster, or not at all.
+func TestStartingNodeWaits(t *testing.T) {
+	broker := &startingBroker{stateBroker: newStateBroker()}
+	broker.settings.ClusterID, broker.settings.Account = "c", "111111111111"
+	broker.cluster = broker.settings
+	e := serveBroker(t, broker.stateBroker, broker, httpapi.Config{})
+	e.json("CreateQueue", `{"QueueName":"q"}`)
+	e.json("SendMessage", `{"QueueUrl":"q","MessageBody":"x"}`)
+	received := e.json("ReceiveMessage", `{"QueueUrl":"q"}`).body
+	_, rest, _ := strings.Cut(received, `"ReceiptHandle":"`)
+	handle, _, _ := strings.Cut(rest, `"`)
+
+	for _, tt := range []struct {
+		fault           error
+		status          int
+		outcome, action string
+	}{
+		{cluster.ErrNoLeader, 503, "not-applied", "GetQueueUrl"},
+		{cluster.ErrNoLeader, 503, "not-applied", "DeleteMessage"},
+		{nil, 200, "", "GetQueueUrl"},
+		{nil, 200, "", "DeleteMessage"},
+	} {
+		broker.settings, broker.fault = raftfsm.DefaultSettings(), tt.fault
+		r := e.json(tt.action, `{"QueueUrl":"q","QueueName":"q","ReceiptHandle":"`+handle+`"}`)
+		if r.status != tt.status || r.header["x-holdfast-outcome"] != tt.outcome {
+			t.Errorf("%s, %v: got %d %v %s, want %d %s", tt.action, tt.fault, r.status, r.header, r.body, tt.status, tt.outcome)
+		}
+	}
+}
+
 // panickyBroker panics once.
 type panickyBroker struct {
 	*stateBroker

@@ -94,6 +94,12 @@ func isMedia(contentType, media []byte) bool {
 
 // serve finds the action, reads the request, and carries it out.
 func (r *request) serve() error {
+	if r.settings.ClusterID == "" {
+		if err := r.server.broker.AwaitFormed(r.server.context); err != nil {
+			return err
+		}
+		r.settings = r.server.broker.Settings()
+	}
 	if encoding := r.http.Request.Header.PeekCanonical(headerContentEncoding); len(encoding) > 0 && !bytes.EqualFold(encoding, identityEncoding) {
 		r.sns = r.isSignedForSNS()
 		return &sqs.Error{Code: codeUnsupportedMedia, Message: "Content-Encoding is not supported."}

@@ -32,6 +32,9 @@ type Broker interface {
 	// Receive waits for messages as long as wait says (negative: as long as the
 	// queue says) and alive reports true.
 	Receive(ctx context.Context, c sqs.ReceiveMessage, wait time.Duration, alive func() bool) (cluster.Delivery, error)
+	// AwaitFormed waits until Settings and ParseHandle know the cluster. The error
+	// is that of Do.
+	AwaitFormed(ctx context.Context) error
 	ParseHandle(text string) (sqs.Receipt, bool)
 	Settings() raftfsm.Settings
 	Now() sqs.Time

@@ -14,6 +14,10 @@ func (s *Server) serveCertificate(ctx *fasthttp.RequestCtx) bool {
 	if ctx.IsPost() || !strings.HasPrefix(name, "SimpleNotificationService-") {
 		return false
 	}
+	if err := s.broker.AwaitFormed(s.context); err != nil {
+		ctx.Error("No leader. Try again.", fasthttp.StatusServiceUnavailable)
+		return true
+	}
 	settings := s.broker.Settings()
 	certificate, ok := settings.CertificatePEM(name)
 	if !ok {

@@ -308,5 +308,5 @@ func (m *Machine) publish(s Settings) {
 	s.noteHosts(m.state.now)
 	m.permissions.decisions = nil // they depend on the region
 	m.state.settings = s.published()
-	m.published.Store(m.state.settings)
+	m.announce()
 }

@@ -22,6 +22,7 @@ type Machine struct {
 	notifyTopics func([]sns.Event) // may be nil
 
 	published atomic.Pointer[Settings] // == state.settings
+	formed    chan struct{}            // closed when they are those of a cluster
 	applied   atomic.Uint64            // == state.applied
 	panics    atomic.Uint64
 	lastPanic atomic.Pointer[PanicReport]
@@ -65,7 +66,7 @@ type state struct {
 // comes. It calls notify, if there is one, without its lock after every batch
 // that had events; notify must not keep the slice.
 func New(bodies Bodies, notify func([]sqs.Event)) *Machine {
-	m := &Machine{bodies: bodies, notify: notify}
+	m := &Machine{bodies: bodies, notify: notify, formed: make(chan struct{})}
 	m.install(state{
 		nextBody: 1,
 		settings: DefaultSettings().published(),
@@ -89,9 +90,22 @@ func (m *Machine) WithoutRecovery() *Machine {
 // install makes s the state. The caller holds the lock or is alone.
 func (m *Machine) install(s state) {
 	m.state = s
-	m.published.Store(s.settings)
+	m.announce()
 	m.applied.Store(s.applied)
 	m.receivers.restart(s.topics)
+}
+
+// announce makes the settings of the state those that Settings returns. The caller
+// holds the lock or is alone.
+func (m *Machine) announce() {
+	m.published.Store(m.state.settings)
+	select {
+	case <-m.formed:
+	default:
+		if m.state.settings.ClusterID != "" {
+			close(m.formed)
+		}
+	}
 }
 
 // View is the state as it is during a call of Machine.View.
@@ -141,6 +155,10 @@ func (m *Machine) View(f func(v View)) {
 
 // Settings are the replicated settings as of now. It takes no lock.
 func (m *Machine) Settings() Settings { return *m.published.Load() }
+
+// Formed is closed as soon as Settings are those of a cluster: when Form has been
+// applied, or a snapshot restored. Before, they are DefaultSettings.
+func (m *Machine) Formed() <-chan struct{} { return m.formed }
 
 // AppliedIndex is the index of the newest entry that was really applied. Raft
 // sends neither no-ops nor barriers here, so it may stay behind raft's own

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
 
 	"github.com/hashicorp/raft"
@@ -137,18 +138,19 @@ func TestTornRecordBeforeZeros(t *testing.T) {
 // The zeros behind an acknowledged record are no reason to take a flip in it for a
 // torn tail.
 func TestBitFlipBeforeZerosIsRefused(t *testing.T) {
-	const size = 201
-	dir, path, end := killedLog(t, 3, size)
-	whole := read(t, path)
-	start := len(segmentOf(entries(1, 2, 1, size)))
-	for at := start; at < end; at++ {
-		for _, bit := range bitsAt(at - start) {
-			damaged := bytes.Clone(whole)
-			damaged[at] ^= 1 << bit
-			write(t, path, damaged)
-			checkRefused(t, dir, path)
-			if t.Failed() {
-				t.Fatalf("flip of bit %d of byte %d of the last record", bit, at-start)
+	for _, size := range []int{201, 0} { // an empty entry has a header that ends in zeros
+		dir, path, end := killedLog(t, 3, size)
+		whole := read(t, path)
+		start := len(segmentOf(entries(1, 2, 1, size)))
+		for at := start; at < end; at++ {
+			for _, bit := range bitsAt(at - start) {
+				damaged := bytes.Clone(whole)
+				damaged[at] ^= 1 << bit
+				write(t, path, damaged)
+				checkRefused(t, dir, path)
+				if t.Failed() {
+					t.Fatalf("flip of bit %d of byte %d of the last record of size %d", bit, at-start, size)
+				}
 			}
 		}
 	}
@@ -194,6 +196,30 @@ func TestNoRoomForZeros(t *testing.T) {
 	}
 	next := openLog(t, copyDir(t, l.dir), LogOptions{SegmentSize: 4000})
 	checkBounds(t, next, 1, 99)
+}
+
+// A process that has no descriptor left for the zeros goes on without.
+func TestNoDescriptorForZeros(t *testing.T) {
+	l := openLog(t, filepath.Join(t.TempDir(), "wal"), LogOptions{})
+	store(t, l, entries(1, 1, 1, 100))
+	settle(t, l)
+	var old syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &old); err != nil {
+		t.Fatal(err)
+	}
+	none := old
+	none.Cur = 3
+	if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &none); err != nil {
+		t.Fatal(err)
+	}
+	full, err := writeZeros(filepath.Join(l.dir, segmentName(1)), aheadChunk, 2*aheadChunk)
+	if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &old); err != nil {
+		t.Fatal(err)
+	}
+	if !full || err != nil {
+		t.Errorf("got full %v and %v, want true and no error", full, err)
+	}
+	store(t, l, entries(2, 2, 1, 100))
 }
 
 func TestFailedSyncOfZerosStopsTheLog(t *testing.T) {

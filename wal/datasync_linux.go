@@ -16,3 +16,8 @@ func syncData(f *os.File) error {
 		}
 	}
 }
+
+// dropPages takes a file that was synced out of memory, so that it is read from the
+// disk: after a write to the disk has failed, memory holds what the disk does not.
+// A kernel without that call keeps the pages, and is trusted.
+func dropPages(f *os.File) { _ = unix.Fadvise(int(f.Fd()), 0, 0, unix.FADV_DONTNEED) }

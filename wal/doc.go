@@ -15,13 +15,13 @@
 // digits. It holds records back to back, each with its length before it; the
 // next segment begins once 4 MiB are reached. Integers are little-endian.
 //
-//	+---------+----------+-------+------+------+------------+--------+---------+----------+------------+------+
-//	| length  | xxhash64 | index | term | type | appendedAt | extLen | dataLen | position | extensions | data |
-//	| uvarint |    8     |   8   |  8   |  1   |     8      |   4    |    4    |    4     |            |      |
-//	+---------+----------+-------+------+------+------------+--------+---------+----------+------------+------+
+//	+---------+----------+-------+------+------+------------+--------+---------+----------+------------+------+------+
+//	| length  | xxhash64 | index | term | type | appendedAt | extLen | dataLen | position | extensions | data | 0xED |
+//	| uvarint |    8     |   8   |  8   |  1   |     8      |   4    |    4    |    4     |            |      |  1   |
+//	+---------+----------+-------+------+------+------------+--------+---------+----------+------------+------+------+
 //	           \_ of all to the right of it     \_ ns since 1970, 0: none
 //
-// length counts all to the right of it, so it is at least 45, and zero bytes
+// length counts all to the right of it, so it is at least 46, and zero bytes
 // are never a record. position is how many records of the same StoreLogs are
 // before it. Behind the last record there may be zeros, written ahead: up to 1
 // MiB, and never beyond 4 MiB of the file. A stop takes them off, a start too.
@@ -31,12 +31,16 @@
 //  1. StoreLogs returns after a sync of the segment, and of the directory if
 //     a segment began meanwhile. A segment is synced before the next one is
 //     created, so only the last segment can hold bytes that were not synced.
+//     OpenLog syncs that one before it reads it, since raft takes all that
+//     OpenLog finds for durable, and a process may be killed before its sync.
 //  2. Of what was not synced, a crash leaves a prefix, or a file in which whole
 //     sectors that were not written read as zeros. OpenLog cuts the last segment
 //     at the first record that is not intact if, and only if, what is there looks
 //     like that: the record is cut off by the end of the file, or contains an
-//     all-zero sector, or ends in zeros; and no intact record of a later
-//     StoreLogs follows it. All else is ErrCorrupt, and nothing is changed.
+//     all-zero sector, or ends in zeros, or is whole with its length in such a
+//     sector before it; a header all of which is there agrees with the length and
+//     the index; and no intact record of a later StoreLogs follows. All else is
+//     ErrCorrupt, and nothing is changed.
 //  3. The file is cut and synced before the engine opens it, so the engine
 //     never sees a record that this room did not verify. Each record is
 //     verified again, by checksum and index, when it is read from disk.

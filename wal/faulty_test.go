@@ -106,6 +106,13 @@ func (f *faultyFiles) truncate(path string, size int64) error {
 	return f.osFiles.truncate(path, size)
 }
 
+func (f *faultyFiles) settle(path string) error {
+	if err := f.next(); err != nil {
+		return err
+	}
+	return f.osFiles.settle(path)
+}
+
 func (f *faultyFiles) syncDir(path string) error {
 	if err := f.next(); err != nil {
 		return err

@@ -20,6 +20,9 @@ type files interface {
 	removeAll(path string) error
 	// truncate cuts a file to size and syncs it.
 	truncate(path string, size int64) error
+	// settle makes what is in a file durable, so that what is read from it
+	// afterwards was on the disk.
+	settle(path string) error
 	// syncDir makes the names in a directory durable.
 	syncDir(path string) error
 }
@@ -58,6 +61,19 @@ func (osFiles) truncate(path string, size int64) (err error) {
 		return err
 	}
 	return f.Sync()
+}
+
+func (osFiles) settle(path string) (err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	if err := f.Sync(); err != nil {
+		return err
+	}
+	dropPages(f)
+	return nil
 }
 
 func (osFiles) syncDir(path string) (err error) {

@@ -165,6 +165,9 @@ func (l *Log) open() error {
 	if err != nil {
 		return err
 	}
+	if err := layout.settle(f); err != nil {
+		return err
+	}
 	found, err := layout.scan(func(*raft.Log) error { return nil })
 	if err != nil {
 		return err

@@ -9,9 +9,18 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// recordHeader is the size of a record without extensions and data. A record
-// is never shorter, so zero bytes never parse as one.
-const recordHeader = 8 + 8 + 8 + 1 + 8 + 4 + 4 + 4
+const (
+	// recordHeader is what precedes extensions and data.
+	recordHeader = 8 + 8 + 8 + 1 + 8 + 4 + 4 + 4
+
+	// recordEnd is the last byte of each record. It is not zero, so that zeros at
+	// the end of a record are what a crash left, whatever is stored.
+	recordEnd = 0xED
+
+	// emptyRecord is the size of a record without extensions and data. A record
+	// is never shorter, so zero bytes never parse as one.
+	emptyRecord = recordHeader + 1
+)
 
 // The places of the header's fields; all integers are little-endian.
 const (
@@ -48,6 +57,7 @@ func appendRecord(dst []byte, e *raft.Log, position int) []byte {
 	dst = append(dst, header[:]...)
 	dst = append(dst, e.Extensions...)
 	dst = append(dst, e.Data...)
+	dst = append(dst, recordEnd)
 	binary.LittleEndian.PutUint64(dst[start:], xxhash.Sum64(dst[start+atIndex:]))
 	return dst
 }
@@ -55,7 +65,7 @@ func appendRecord(dst []byte, e *raft.Log, position int) []byte {
 // decodeRecord verifies b and reads it into e, whose Extensions and Data alias
 // b afterwards; empty ones become nil.
 func decodeRecord(b []byte, e *raft.Log) error {
-	if len(b) < recordHeader {
+	if len(b) < emptyRecord {
 		return errShortRecord
 	}
 	if binary.LittleEndian.Uint64(b[atChecksum:]) != xxhash.Sum64(b[atIndex:]) {
@@ -64,13 +74,13 @@ func decodeRecord(b []byte, e *raft.Log) error {
 	if recordSize(b) != int64(len(b)) {
 		return errRecordSize
 	}
-	extensions, rest := binary.LittleEndian.Uint32(b[atExtensions:]), b[recordHeader:]
+	extensions, rest := binary.LittleEndian.Uint32(b[atExtensions:]), b[recordHeader:len(b)-1]
 	*e = raft.Log{
 		Index:      recordIndex(b),
 		Term:       binary.LittleEndian.Uint64(b[atTerm:]),
 		Type:       raft.LogType(b[atType]),
 		Extensions: nonEmpty(rest[:extensions:extensions]),
-		Data:       nonEmpty(rest[extensions:]),
+		Data:       nonEmpty(rest[extensions:len(rest):len(rest)]),
 	}
 	if at := int64(binary.LittleEndian.Uint64(b[atAppendedAt:])); at != 0 {
 		e.AppendedAt = time.Unix(0, at)
@@ -83,7 +93,7 @@ func recordIndex(b []byte) uint64 { return binary.LittleEndian.Uint64(b[atIndex:
 
 // recordSize reads the length of a record that has a whole header, in bytes.
 func recordSize(b []byte) int64 {
-	return recordHeader + int64(binary.LittleEndian.Uint32(b[atExtensions:])) + int64(binary.LittleEndian.Uint32(b[atData:]))
+	return emptyRecord + int64(binary.LittleEndian.Uint32(b[atExtensions:])) + int64(binary.LittleEndian.Uint32(b[atData:]))
 }
 
 // batchIndex reads the index of the first record of the batch in which a record

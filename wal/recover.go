@@ -1,9 +1,9 @@
 package wal
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -136,6 +136,19 @@ func (l *layout) carryOut(f files) error {
 	return f.syncDir(l.dir)
 }
 
+// settle makes the last segment durable as it will be read. The process that wrote
+// its last records may have been killed before their sync, or by its error; raft
+// takes what OpenLog finds for durable.
+func (l *layout) settle(f files) error {
+	if len(l.segments) == 0 {
+		return nil
+	}
+	if err := f.settle(filepath.Join(l.dir, l.segments[len(l.segments)-1].name)); err != nil {
+		return fmt.Errorf("sync last segment: %w", err)
+	}
+	return nil
+}
+
 // torn is what a crash left behind the last record.
 type torn struct {
 	path  string // before an interrupted truncation is carried out
@@ -165,23 +178,53 @@ func (l *layout) scan(visit func(*raft.Log) error) (scanned, error) {
 		if s.first != result.last+1 {
 			return result, corrupt(path, 0, "entry %d is expected, the segment begins with %d: a segment is missing", result.last+1, s.first)
 		}
-		data, err := readFile(path, buf)
-		if err != nil {
-			return result, fmt.Errorf("read segment: %w", err)
-		}
-		buf = data
-		end, next, err := scanSegment(data, s.first, visit, path)
-		if err != nil {
+		r := reading{path: path, buf: buf, next: s.first, isLast: i == len(l.segments)-1}
+		if err := r.read(visit); err != nil {
 			return result, err
 		}
-		if end < len(data) {
-			if result.torn, err = tornTail(path, data, end, next, i == len(l.segments)-1); err != nil {
-				return result, err
-			}
-		}
-		s.size, result.last = int64(end), next-1
+		buf, result.torn = r.buf, r.torn
+		s.size, result.last = int64(r.end), r.next-1
 	}
 	return result, nil
+}
+
+// reading is how far the scan of one segment has come.
+type reading struct {
+	path   string
+	isLast bool
+	buf    []byte
+	end    int    // of the intact records
+	next   uint64 // the index behind them
+	torn   *torn
+}
+
+// read reads the segment, and again from where it seems damaged as long as there are
+// more intact records: a node may be writing the last one in place of zeros, so that
+// what was read first is older than what was read last. The second look begins when
+// all is written that precedes what the first one has seen.
+func (r *reading) read(visit func(*raft.Log) error) error {
+	for seen := -1; ; seen = r.end {
+		data, err := readFile(r.path, r.buf)
+		if err != nil {
+			return fmt.Errorf("read segment: %w", err)
+		}
+		r.buf = data
+		if len(data) <= r.end {
+			return nil
+		}
+		end, next, err := scanSegment(data[r.end:], r.next, visit, r.path)
+		if err != nil {
+			return err
+		}
+		r.end, r.next = r.end+end, next
+		if r.end == len(data) {
+			return nil
+		}
+		r.torn, err = tornTail(r.path, data, r.end, r.next, r.isLast)
+		if err == nil || !r.isLast || r.end == seen {
+			return err
+		}
+	}
 }
 
 // visitError carries an error of the visitor through the scan, so that it is
@@ -214,8 +257,7 @@ func tornTail(path string, data []byte, end int, index uint64, isLast bool) (*to
 	if err := checkTorn(data, end, index); err != nil {
 		return nil, corrupt(path, int64(end), "entry %d: %v: %v", index, reason, err)
 	}
-	blank := len(bytes.TrimLeft(data[end:], "\x00")) == 0
-	return &torn{path: path, at: int64(end), size: int64(len(data) - end), blank: blank}, nil
+	return &torn{path: path, at: int64(end), size: int64(len(data) - end), blank: isZero(data[end:])}, nil
 }
 
 // readFile reads a file whole, into buf if it is large enough.
@@ -235,6 +277,9 @@ func readFile(path string, buf []byte) (data []byte, err error) {
 	data = buf[:info.Size()]
 	for n := 0; n < len(data); {
 		m, err := f.Read(data[n:])
+		if errors.Is(err, io.EOF) { // a node that stops took its zeros off
+			return data[:n], nil
+		}
 		if err != nil {
 			return nil, err
 		}

@@ -217,7 +217,7 @@ func TestBitFlipInTheMiddleIsRefused(t *testing.T) {
 }
 
 // A flip in the last record is no torn tail either: the record was
-// acknowledged. (One that ends in a zero byte could be taken for one.)
+// acknowledged.
 func TestBitFlipInTheLastRecordIsRefused(t *testing.T) {
 	const size = 201
 	dir := writeLog(t, 3, size, 0)
@@ -472,7 +472,7 @@ func TestSegmentTableIsWhatIsOnDisk(t *testing.T) {
 	}
 	check("empty")
 	next := uint64(1)
-	for _, size := range []int{10, 400, 913, 1000 - recordHeader - 2, 999, 3000, 1, 5} {
+	for _, size := range []int{10, 400, 913, 1000 - emptyRecord - 2, 999, 3000, 1, 5} {
 		for _, count := range []uint64{1, 2, 7} {
 			store(t, l, entries(next, next+count-1, 1, size))
 			next += count

@@ -70,14 +70,18 @@ func checkTorn(data []byte, end int, index uint64) error {
 	if recordFollows(rest, index) {
 		return errLaterRecord
 	}
-	for n := 1; n <= binary.MaxVarintLen64 && n < len(rest); n++ {
-		if beginsRecord(rest[n:], index) {
-			return errLengthBefore
-		}
+	if n := lengthBefore(rest, index); n > 0 && !isLengthLost(data, end, n) {
+		return errLengthBefore
 	}
 	_, size, err := nextFrame(rest)
-	if err != nil {
+	switch {
+	case errors.Is(err, errFrameLength): // zeros would have ended it
+		return errNotTorn
+	case err != nil:
 		size = len(rest)
+	}
+	if err := checkHeader(data, end, index); err != nil {
+		return fmt.Errorf("%w: %w", errNotTorn, err)
 	}
 	if hasZeroSector(data[:end+size], end) {
 		return nil
@@ -86,6 +90,47 @@ func checkTorn(data []byte, end int, index uint64) error {
 		return errNotTorn
 	}
 	return checkCutRecord(rest, index)
+}
+
+// lengthBefore is how many bytes there are before record index, if it is intact;
+// else 0.
+func lengthBefore(rest []byte, index uint64) int {
+	for n := 1; n <= binary.MaxVarintLen64 && n < len(rest); n++ {
+		if beginsRecord(rest[n:], index) {
+			return n
+		}
+	}
+	return 0
+}
+
+// isLengthLost reports whether the n bytes at end, before an intact record, lie
+// in two sectors of which the first did not reach the disk.
+func isLengthLost(data []byte, end, n int) bool {
+	boundary := sectorEnd(end)
+	return boundary <= end+n && isZero(data[end:boundary])
+}
+
+// checkHeader looks whether the header at end can be that of record index, if all
+// of its sectors reached the disk, and something behind it.
+func checkHeader(data []byte, end int, index uint64) error {
+	length, n := binary.Uvarint(data[end:])
+	after := end + n + recordHeader
+	if n <= 0 || after >= len(data) || isZero(data[after:]) {
+		return nil
+	}
+	for at := end; at < after; at = sectorEnd(at) {
+		if isZero(data[at:min(sectorEnd(at), len(data))]) {
+			return nil
+		}
+	}
+	header := data[end+n : after]
+	if recordIndex(header) != index {
+		return errRecordOrder
+	}
+	if uint64(recordSize(header)) != length {
+		return errRecordSize
+	}
+	return nil
 }
 
 // checkCutRecord looks whether a record of which the end is missing can be
@@ -101,10 +146,10 @@ func checkCutRecord(rest []byte, index uint64) error {
 // recordFollows looks for an intact record that was written when record index
 // was durable, at any place in rest.
 func recordFollows(rest []byte, index uint64) bool {
-	most := uint64(len(rest)/recordHeader) + 1 // records that rest has room for
+	most := uint64(len(rest)/emptyRecord) + 1 // records that rest has room for
 	for at := range rest {
 		record, _, err := nextFrame(rest[at:])
-		if err != nil || len(record) < recordHeader {
+		if err != nil || len(record) < emptyRecord {
 			continue
 		}
 		if distance := recordIndex(record) - index; distance == 0 || distance > most {
@@ -120,12 +165,12 @@ func recordFollows(rest []byte, index uint64) bool {
 // isRecord reports whether b is an intact record of that index, whole.
 func isRecord(b []byte, index uint64) bool {
 	var e raft.Log
-	return len(b) >= recordHeader && recordIndex(b) == index && decodeRecord(b, &e) == nil
+	return len(b) >= emptyRecord && recordIndex(b) == index && decodeRecord(b, &e) == nil
 }
 
 // beginsRecord reports whether b begins with an intact record of that index.
 func beginsRecord(b []byte, index uint64) bool {
-	return len(b) >= recordHeader && recordSize(b) <= int64(len(b)) && isRecord(b[:recordSize(b)], index)
+	return len(b) >= emptyRecord && recordSize(b) <= int64(len(b)) && isRecord(b[:recordSize(b)], index)
 }
 
 // hasZeroSector reports whether data from end on ends in a zero byte, or
@@ -134,12 +179,15 @@ func hasZeroSector(data []byte, end int) bool {
 	if len(data) > end && data[len(data)-1] == 0 {
 		return true
 	}
-	for at := end; at < len(data); {
-		sectorEnd := min((at/sectorSize+1)*sectorSize, len(data))
-		if len(bytes.TrimLeft(data[at:sectorEnd], "\x00")) == 0 {
+	for at := end; at < len(data); at = sectorEnd(at) {
+		if isZero(data[at:min(sectorEnd(at), len(data))]) {
 			return true
 		}
-		at = sectorEnd
 	}
 	return false
 }
+
+// sectorEnd is where the sector ends in which the byte at an offset is.
+func sectorEnd(at int) int { return (at/sectorSize + 1) * sectorSize }
+
+func isZero(b []byte) bool { return len(bytes.TrimLeft(b, "\x00")) == 0 }
