@@ -8,7 +8,7 @@ import (
 var (
 	// ErrCorrupt says that bytes on disk are not those that were written, and
 	// that no crash explains it. Nothing was changed. The message names the
-	// file and the offset; the node must be wiped and rejoin.
+	// file and the offset, and what to do.
 	ErrCorrupt = errors.New("corrupt data on disk")
 
 	// ErrDamagedBody says that the body of one message is on disk, but not as it
@@ -30,11 +30,12 @@ var (
 	ErrStaleSnapshot = errors.New("a newer snapshot exists")
 )
 
-// rejoin ends every message about corruption: it is what the operator must do.
-const rejoin = "stop this node, wipe its data directory and let it rejoin the cluster"
+// remedy ends every message about corruption: it is what the operator must do. The
+// data of a node that is alone are nowhere else.
+const remedy = "a member of a cluster: stop it, wipe its data directory and let it rejoin; a node that is alone: put a copy of the directory in its place"
 
 // corrupt describes damage at a place that an operator can find with a hex
 // editor.
 func corrupt(path string, offset int64, format string, args ...any) error {
-	return fmt.Errorf("%w: %s at offset %d: %s; %s", ErrCorrupt, path, offset, fmt.Sprintf(format, args...), rejoin)
+	return fmt.Errorf("%w: %s at offset %d: %s; %s", ErrCorrupt, path, offset, fmt.Sprintf(format, args...), remedy)
 }
