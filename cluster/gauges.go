@@ -29,6 +29,8 @@ type gauges struct {
 	log       *slog.Logger
 	// majority reports whether disks are short, given whether this node's is.
 	majority func(own bool) bool
+	// scarce hears at each look whether this node's disk is below its reserve.
+	scarce func(low bool)
 
 	mu     sync.Mutex
 	latest reading
@@ -66,6 +68,7 @@ func (g *gauges) look() {
 		r.free, r.broken = free, err != nil
 		r.lowDisk = r.broken || free < g.reserve
 	}
+	g.scarce(r.lowDisk)
 	g.admission.observe(g.majority(r.lowDisk), r.fullHeap)
 
 	g.mu.Lock()

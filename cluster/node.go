@@ -150,7 +150,7 @@ func (n *Node) open(dog *watchdog) (err error) {
 	}
 	n.gauges = &gauges{
 		dir: c.DataDir, memory: c.Memory, reserve: c.DiskReserve, majority: n.members.lowDisk,
-		admission: n.group.admission, machine: n.machine, log: c.Logger,
+		admission: n.group.admission, machine: n.machine, log: c.Logger, scarce: n.stores.diskIsScarce,
 	}
 	n.snapshotter = newSnapshotter(c, n.group, n.stores, n.gauges)
 	n.snapshotter.ending = n.draining.Load

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/raft"
@@ -23,6 +24,10 @@ type retention struct {
 	// is set before raft is opened.
 	lowest  func() uint64
 	elapsed func() time.Duration
+	// scarce is set while this node's disk is below its reserve: then the log is
+	// nobody's but its own. A member that needs a snapshot again can have one; a
+	// node whose disk is full is gone.
+	scarce atomic.Bool
 
 	mu   sync.Mutex
 	pins []*pin
@@ -42,6 +47,9 @@ type pin struct {
 
 // needed is wal.LogOptions.Needed.
 func (r *retention) needed() wal.Needed {
+	if r.scarce.Load() {
+		return wal.Needed{Wanted: wal.Nothing, Pinned: wal.Nothing}
+	}
 	lowest, now := r.lowest(), r.elapsed()
 	r.mu.Lock()
 	defer r.mu.Unlock()

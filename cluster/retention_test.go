@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"io"
+	"strings"
 	"testing"
 	"time"
 
@@ -78,6 +79,63 @@ func TestRetention(t *testing.T) {
 	}
 	lowest = 40
 	check("after a try that failed", 40, wal.Nothing)
+	if _, _, err = snapshots.Open(sink.ID()); err != nil {
+		t.Fatal(err)
+	}
+	keep.scarce.Store(true)
+	check("the disk is scarce", wal.Nothing, wal.Nothing)
+}
+
+// What a log has grown to while a snapshot was being sent may have filled the disk:
+// a start gives it back before anything is written.
+func TestStartGivesBackTheLog(t *testing.T) {
+	c := diskConfig(t)
+	n := start(t, c)
+	createQueue(t, n)
+	for range 14 { // more than three segments of the log
+		send(t, n, strings.Repeat("x", 1<<20), 0)
+	}
+	if err := n.group.raft.Load().Snapshot().Error(); err != nil {
+		t.Fatal(err)
+	}
+	if err := n.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if got := n.stores.logBytes(); got < 14<<20 {
+		t.Fatalf("the log has %d bytes, want all that was sent", got)
+	}
+	c.retainBytes, c.retainLimit = 1, 1
+	n = start(t, c)
+	if got := n.stores.logBytes(); got > 9<<20 {
+		t.Errorf("after a start the log has %d bytes, want no more than two segments", got)
+	}
+	if d := receive(t, n, 0); len(d.Messages) != 1 {
+		t.Errorf("got %d messages, want 1", len(d.Messages))
+	}
+}
+
+// A disk below its reserve has the log given back at the next look.
+func TestScarceDiskGivesBackTheLog(t *testing.T) {
+	c := diskConfig(t)
+	c.retainBytes = 1
+	n := start(t, c)
+	createQueue(t, n)
+	for range 14 {
+		send(t, n, strings.Repeat("x", 1<<20), 0)
+	}
+	p := n.stores.retention.pin(1)
+	defer n.stores.retention.end(p, 0)
+	if err := n.group.raft.Load().Snapshot().Error(); err != nil {
+		t.Fatal(err)
+	}
+	if got := n.stores.logBytes(); got < 14<<20 {
+		t.Fatalf("the log has %d bytes, want all that was sent", got)
+	}
+	n.gauges.reserve = 1 << 60
+	n.gauges.look()
+	if got := n.stores.logBytes(); got > 9<<20 {
+		t.Errorf("after a look the log has %d bytes, want no more than two segments", got)
+	}
 }
 
 // A node that restores its own snapshot pins nothing.

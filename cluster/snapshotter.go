@@ -170,13 +170,16 @@ func (s *snapshotter) due() bool {
 }
 
 // gains reports whether the disk is below its reserve and a snapshot gives more
-// of it back than it takes: at least half of the messages are gone, so that it
-// writes no more than half of the bodies that are in no snapshot.
+// of it back than it takes: at least half of the messages are gone, and there is
+// room for what it writes, about the live part of the bodies that are in no snapshot.
 func (s *snapshotter) gains() bool {
 	live := s.live().messages
 	s.peak = max(s.peak, live)
 	free, low := s.disk()
-	return low && live <= s.peak/2 && free >= s.pending()/2
+	if !low || live > s.peak/2 {
+		return false
+	}
+	return float64(free) >= float64(s.pending())*float64(live)/float64(max(s.peak, 1))
 }
 
 // freed is about how many bytes of bodies fewer are live than at the last

@@ -40,6 +40,8 @@ func TestSnapshotTriggers(t *testing.T) {
 		{name: "half is gone", applied: 101, written: 1_100, gone: 1 << 19, peak: 3 << 20, after: 8 * time.Second},
 		{name: "half is gone and the disk is low", applied: 101, written: 1_100, gone: 1 << 19, peak: 3 << 20, pending: 8, free: 4, after: 8 * time.Second, want: true},
 		{name: "half is gone and there is no room", applied: 101, written: 1_100, gone: 1 << 19, peak: 3 << 20, pending: 8, free: 3, after: 8 * time.Second},
+		{name: "three quarters are gone and there is room for the rest", applied: 101, written: 1_100, gone: 1 << 19, peak: 6 << 20, pending: 8, free: 2, after: 8 * time.Second, want: true},
+		{name: "three quarters are gone and there is none", applied: 101, written: 1_100, gone: 1 << 19, peak: 6 << 20, pending: 8, free: 1, after: 8 * time.Second},
 		{name: "less is gone and the disk is low", applied: 101, written: 1_000 + 1<<20, gone: 1 << 19, peak: 3<<20 - 1, free: 4, after: 8 * time.Second},
 		{name: "entries", applied: 110, written: 1_000, after: time.Second, entries: 10, want: true},
 		{name: "fewer entries", applied: 109, written: 1_000, after: time.Second, entries: 10},

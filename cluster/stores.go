@@ -39,7 +39,8 @@ type stores struct {
 	identify func(identity) error    // writes down who the node is
 	stop     func()                  // gives up a snapshot that is being written
 
-	retention *retention // of the log
+	retention *retention   // of the log
+	trim      func() error // gives back what the log has and nobody needs
 	close     func() error
 }
 
@@ -79,7 +80,7 @@ func openStores(c Config, fsyncs *histogram, fatal func(error)) (_ *stores, _ id
 			return nil, id, fmt.Errorf("open log: %w", err)
 		}
 	}
-	keep := &retention{elapsed: c.Elapsed}
+	keep := &retention{elapsed: c.Elapsed, lowest: func() uint64 { return 0 }}
 	log, err := wal.OpenLog(filepath.Join(c.DataDir, logDir), wal.LogOptions{
 		RetainBytes: int(min(c.retainBytes, size/10)), RetainLimit: int(min(c.retainLimit, size/10)), Needed: keep.needed,
 		Fatal: fatal, Observe: fsyncs.observe, Logger: c.Logger,
@@ -99,16 +100,47 @@ func openStores(c Config, fsyncs *histogram, fatal func(error)) (_ *stores, _ id
 	if err != nil {
 		return nil, id, fmt.Errorf("open snapshots: %w", err)
 	}
+	if err := trimAtStart(log, snapshots); err != nil {
+		return nil, id, fmt.Errorf("trim log: %w", err)
+	}
 	scan := func(from, to uint64, visit func(*raft.Log) error) error {
 		return wal.Scan(filepath.Join(c.DataDir, logDir), from, to, visit)
 	}
 	return &stores{
 		scan: scan, log: log, stable: stable, bodies: segments, repair: segments.Repair,
-		snapshots: pinnedSnapshots{snapshots, keep, log}, retention: keep,
+		snapshots: pinnedSnapshots{snapshots, keep, log}, retention: keep, trim: log.Trim,
 		logBytes: log.Bytes, segments: segments.Stats, busy: log.Busy, written: log.Written,
 		identify: func(id identity) error { return id.write(c.DataDir) },
 		stop:     segments.Stop, close: closeAll,
 	}, id, nil
+}
+
+// trimAtStart gives back what the log has beyond its limits. While a snapshot is
+// sent it may grow beyond them, and if that filled the disk, the node could not
+// start before this.
+func trimAtStart(log *wal.Log, snapshots *wal.Snapshots) error {
+	list, err := snapshots.List()
+	if err != nil || len(list) == 0 {
+		return err
+	}
+	last, err := log.LastIndex()
+	if err != nil {
+		return err
+	}
+	covered := min(list[0].Index, last)
+	if covered <= trailingEntries {
+		return nil
+	}
+	return log.DeleteRange(0, covered-trailingEntries)
+}
+
+// diskIsScarce hears whether the disk is below its reserve, and gives back what it
+// can of the log.
+func (s *stores) diskIsScarce(low bool) {
+	s.retention.scarce.Store(low)
+	if low {
+		_ = s.trim() // an error is fatal, which the log has said
+	}
 }
 
 // keyCurrentTerm is where raft keeps its term in the stable store.
@@ -220,6 +252,7 @@ func (m *InMemory) open(name string, member bool) (*stores, identity) {
 		scan: scanStore(m.log),
 
 		retention: &retention{},
+		trim:      func() error { return nil },
 		logBytes:  func() int64 { return 0 },
 		segments:  func() wal.SegmentStats { return wal.SegmentStats{} },
 		busy:      func() time.Duration { return 0 },

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"testing"
 	"time"
 
@@ -38,7 +39,8 @@ func startTrioOnDisksOf(t *testing.T, size int64, flags ...string) (*trio, []*fa
 		disks = append(disks, disk)
 		data = append(data, filepath.Join(disk.Path(), "data"))
 	}
-	return startTrioWith(t, fault.ClusterOptions{Data: data, Flags: append(flags, "--disk-reserve", "32MiB")}), disks
+	flags = append(flags, "--disk-reserve", strconv.FormatInt(max(32<<20, size/12), 10)) // as large as what comes in a second
+	return startTrioWith(t, fault.ClusterOptions{Data: data, Flags: flags}), disks
 }
 
 // expectReplaced checks how long clients of the other nodes waited when the disk of

@@ -18,9 +18,18 @@ import (
 //
 // raft calls it at the front beside a running StoreLogs.
 func (l *Log) DeleteRange(from, to uint64) error {
+	return l.takeOff(func(n Needed) ([]segment, error) { return l.deleteRange(from, to, n) })
+}
+
+// Trim removes the files of what DeleteRange has taken off the front, as far as it
+// is not needed any more: Needed is asked again.
+func (l *Log) Trim() error { return l.takeOff(l.trim) }
+
+// takeOff calls forget, and removes the files of the segments that it returns.
+func (l *Log) takeOff(forget func(Needed) ([]segment, error)) error {
 	l.truncating.Lock()
 	l.deleting.start(l.sinceOpened())
-	forgotten, err := l.deleteRange(from, to, l.options.Needed())
+	forgotten, err := forget(l.options.Needed())
 	if err == nil && len(forgotten) > 0 {
 		err = l.remove(forgotten)
 	}
@@ -30,6 +39,18 @@ func (l *Log) DeleteRange(from, to uint64) error {
 		l.raise()
 	}
 	return err
+}
+
+func (l *Log) trim(needed Needed) ([]segment, error) {
+	l.writing.Lock()
+	defer l.writing.Unlock()
+	if l.failed != nil {
+		return nil, l.failed
+	}
+	if l.first <= 1 {
+		return nil, nil
+	}
+	return l.deleteFront(l.first-1, needed)
 }
 
 // deleteRange does all but remove the files that it returns.
