@@ -45,12 +45,11 @@ func (r *request) validateBatch(queue sqs.QueueKey, b *batch) error {
 	return r.invalid(queue, err)
 }
 
+// validate knows no missing list in Query, where no entries are an empty list (so
+// AWS answered SDKs that spoke Query, aws-sdk-php issue 630).
 func (b *batch) validate(p protocol) *sqs.Error {
-	if !b.given {
-		if p == jsonProtocol {
-			return sqs.MissingParameterError(b.list.JSON)
-		}
-		return sqs.MissingParameterError(b.list.Query)
+	if !b.given && p == jsonProtocol {
+		return sqs.MissingParameterError(b.list.JSON)
 	}
 	if err := sqs.ValidateBatchCount(b.list.Query, len(b.entries)); err != nil {
 		return err

@@ -88,6 +88,9 @@ func (m *members) attribute(prefix, name, dataType string, value []byte, isBinar
 // which of them are there.
 func requestOf(action string, flags uint16, a, b string, n int64, value []byte) *members {
 	m := &members{json: map[string]any{}, query: url.Values{"Action": {action}}}
+	if strings.HasSuffix(action, "Batch") {
+		m.json["Entries"] = []any{} // which none are in Query
+	}
 	given := func(bit int) bool { return flags>>bit&1 != 0 }
 	m.text("QueueUrl", "http://x/000000000000/q")
 	if given(0) {

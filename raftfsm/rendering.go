@@ -60,17 +60,12 @@ func (m *Machine) render(s *Settings, number uint64, c sqs.Copy, record []byte) 
 	if c.Shape&withoutGroup == 0 {
 		content.GroupID = stored.Message.GroupID
 	}
-	switch sns.Shape(c.Shape &^ withoutGroup) {
-	case sns.Raw:
+	if sns.Shape(c.Shape&^withoutGroup) == sns.Raw {
 		content.Attributes = queueAttributes(stored.Message.Attributes)
 		content.AttributesMD5 = attributesMD5(content.Attributes)
 		content.Body = stored.Message.TextFor(sns.SQS)
-	case sns.RawBare:
-		content.Body = stored.Message.TextFor(sns.SQS)
-	default:
-		if content.Body, err = m.envelope(s, number, c, &stored); err != nil {
-			return nil, fmt.Errorf("render copy of body %d: %w", number, err)
-		}
+	} else if content.Body, err = m.envelope(s, number, c, &stored); err != nil {
+		return nil, fmt.Errorf("render copy of body %d: %w", number, err)
 	}
 	content.BodyMD5 = md5.Sum(content.Body)
 	return sqs.AppendContent(make([]byte, 0, sqs.ContentSize(&content)), &content), nil

@@ -258,13 +258,14 @@ func verify(t *testing.T, m *testMachine, notification []byte, version string) {
 }
 
 // TestDeadLetters: what a queue does not take goes to the dead-letter queue of the
-// subscription, and nowhere else.
+// subscription, and nowhere else; what cannot be raw goes there in its envelope.
 func TestDeadLetters(t *testing.T) {
 	redrive := sns.Attribute{Name: sns.RedrivePolicy, Value: `{"deadLetterTargetArn":"` + testQueueARN("dead") + `"}`}
 	attributes := slices.Repeat([]sns.MessageAttribute{{Name: "a", DataType: "String", Value: []byte("v")}}, 11)
 	for i := range attributes {
 		attributes[i].Name = fmt.Sprint("a", i)
 	}
+	nothing := []sns.ProtocolText{{Protocol: sns.SQS}}
 	deny := sqs.Attribute{Name: sqs.Policy, Value: `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"AWS":"000000000001"},"Action":"sqs:*","Resource":"*"}]}`}
 	cases := []struct {
 		name    string
@@ -280,7 +281,8 @@ func TestDeadLetters(t *testing.T) {
 			name: "policy", raw: "true", spoil: sqs.SetQueueAttributes{Queue: testQueue("q"), Attributes: []sqs.Attribute{deny}},
 			want: "text", outcome: sns.QueueDenied,
 		},
-		{name: "too many attributes", raw: "true", message: sns.Message{Attributes: attributes}, want: "text", outcome: sns.Unsuitable},
+		{name: "too many attributes", raw: "true", message: sns.Message{Attributes: attributes}, want: `"a10" : {"Type":"String","Value":"v"}`, outcome: sns.Unsuitable},
+		{name: "no text", raw: "true", message: sns.Message{Texts: nothing}, want: `"Message" : ""`, outcome: sns.Unsuitable},
 		{name: "damaged", raw: "true", spoil: Pulse{}, want: "text", outcome: sns.QueueBroken},
 	}
 	for _, c := range cases {
@@ -301,7 +303,7 @@ func TestDeadLetters(t *testing.T) {
 		c.message.TopicARN, c.message.Text = topicARN("t"), []byte("text")
 		m.publish(c.message)
 		dead := m.contents("dead")
-		if len(dead) != 1 || !strings.Contains(string(dead[0].Body), c.want) || c.raw == "true" && string(dead[0].Body) != c.want {
+		if len(dead) != 1 || !strings.Contains(string(dead[0].Body), c.want) || c.want == "text" && string(dead[0].Body) != c.want {
 			t.Errorf("%s: got %+v", c.name, dead)
 		}
 		if len(m.contents("other")) != 1 {

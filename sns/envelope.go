@@ -92,27 +92,33 @@ func appendMember[T string | []byte](dst []byte, name string, value T) []byte {
 	return appendJSON(dst, value)
 }
 
-// appendJSON appends a JSON string. It escapes what JSON needs to be escaped and
-// nothing else; what is no UTF-8, which no request may contain, is replaced.
+// appendJSON appends a JSON string. It escapes what JSON needs to be escaped and what
+// a message of a queue may not have, and nothing else; what is no UTF-8, which no
+// request may contain, is replaced.
 func appendJSON[T string | []byte](dst []byte, text T) []byte {
 	dst = append(dst, '"')
 	from := 0
 	for i := 0; i < len(text); {
-		c := text[i]
+		c, size := text[i], 1
 		if c >= ' ' && c != '"' && c != '\\' && c < utf8.RuneSelf {
 			i++
 			continue
 		}
+		var r rune
 		if c >= utf8.RuneSelf {
-			_, size := utf8.DecodeRuneInString(string(text[i:min(i+utf8.UTFMax, len(text))]))
-			if size > 1 {
+			r, size = utf8.DecodeRuneInString(string(text[i:min(i+utf8.UTFMax, len(text))]))
+			if size > 1 && r != 0xFFFE && r != 0xFFFF {
 				i += size
 				continue
 			}
 		}
 		dst = append(dst, text[from:i]...)
-		dst = appendEscape(dst, c)
-		i++
+		if size > 1 {
+			dst = append(dst, '\\', 'u', 'f', 'f', 'f', hexDigits[r&15])
+		} else {
+			dst = appendEscape(dst, c)
+		}
+		i += size
 		from = i
 	}
 	return append(append(dst, text[from:]...), '"')

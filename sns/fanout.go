@@ -154,7 +154,8 @@ func payloadOf(m *Message, p Protocol) *Payload {
 
 // deliver brings a publish to one subscription: to its queue, or else to its
 // dead-letter queue. Both happen in the log entry at hand, so that nothing is left
-// to be tried again.
+// to be tried again. What cannot be delivered raw goes to the dead-letter queue in
+// its envelope, which keeps all of it.
 func (s *State) deliver(at *Moment, t *topic, sub *subscription, f *fanOut) {
 	if sub.protocol != SQS {
 		s.deliverElsewhere(t, sub)
@@ -162,11 +163,11 @@ func (s *State) deliver(at *Moment, t *topic, sub *subscription, f *fanOut) {
 	}
 	queue, _ := parseQueueARN(sub.endpoint)
 	c := Copy{Queue: queue, Topic: t.key, Subscription: sub.id, Shape: Enveloped, Size: f.size}
-	if sub.raw {
-		c.Shape = rawShape(&f.stored.Message)
-	}
 	outcome := Unsuitable
-	if c.Shape != RawBare {
+	if !sub.raw || canBeRaw(&f.stored.Message) {
+		if sub.raw {
+			c.Shape = Raw
+		}
 		outcome = f.send(at, t, c)
 	}
 	if outcome == Delivered {
@@ -187,23 +188,16 @@ func (s *State) deliver(at *Moment, t *topic, sub *subscription, f *fanOut) {
 	s.addEvent(event)
 }
 
-// rawShape is how a message is delivered raw: a queue's message cannot have all
-// attributes that a publish may have.
-func rawShape(m *Message) Shape {
-	if len(m.Attributes) > MaxQueueAttributes {
-		return RawBare
-	}
-	return Raw
+// canBeRaw reports whether a queue's message can be what this one is: with a text,
+// and with no more attributes than it may have.
+func canBeRaw(m *Message) bool {
+	return len(m.TextFor(SQS)) > 0 && len(m.Attributes) <= MaxQueueAttributes
 }
 
 // send puts one copy into a queue. To a standard queue of a FIFO topic neither id
-// is sent (AWS recording test_fifo_topic_to_regular_sqs). A queue's message cannot
-// be empty.
+// is sent (AWS recording test_fifo_topic_to_regular_sqs).
 func (f *fanOut) send(at *Moment, t *topic, c Copy) Outcome {
 	m := &f.stored.Message
-	if c.Shape != Enveloped && len(m.TextFor(SQS)) == 0 {
-		return Unsuitable
-	}
 	if IsFIFO(c.Queue.Name) == IsFIFO(t.key.Name) {
 		c.GroupID = m.GroupID
 	}

@@ -56,7 +56,6 @@ type Shape uint8
 const (
 	Enveloped Shape = iota + 1
 	Raw             // the message as it is, its attributes as those of the queue's message
-	RawBare         // the message as it is, without attributes: it has more than a queue's may have
 )
 
 // Outcome says what became of a copy.

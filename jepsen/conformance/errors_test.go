@@ -64,12 +64,9 @@ func manyTags(n int) map[string]string {
 
 // errorCases are the errors of the actions that no case of a name covers.
 var errorCases = []errorCase{
-	{"entries missing in SendMessageBatch", "SendMessageBatch", in{}, fails(missingParameter,
-		"The request must contain the parameter Entries.", "The request must contain the parameter SendMessageBatchRequestEntry."), ""},
-	{"entries missing in DeleteMessageBatch", "DeleteMessageBatch", in{}, fails(missingParameter,
-		"The request must contain the parameter Entries.", "The request must contain the parameter DeleteMessageBatchRequestEntry."), ""},
-	{"entries missing in ChangeMessageVisibilityBatch", "ChangeMessageVisibilityBatch", in{}, fails(missingParameter,
-		"The request must contain the parameter Entries.", "The request must contain the parameter ChangeMessageVisibilityBatchRequestEntry."), ""},
+	{"entries missing in SendMessageBatch", "SendMessageBatch", in{}, fails(missingParameter, "The request must contain the parameter Entries."), jsonWire},
+	{"entries missing in DeleteMessageBatch", "DeleteMessageBatch", in{}, fails(missingParameter, "The request must contain the parameter Entries."), jsonWire},
+	{"entries missing in ChangeMessageVisibilityBatch", "ChangeMessageVisibilityBatch", in{}, fails(missingParameter, "The request must contain the parameter Entries."), jsonWire},
 	{
 		"entry without Id", "SendMessageBatch",
 		in{"Entries": []in{{"Id": "1", "MessageBody": "x"}, {"MessageBody": "x"}}},

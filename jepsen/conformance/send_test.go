@@ -76,7 +76,7 @@ func TestSending(t *testing.T) {
 					"Maximum number of entries per request are 10. You have sent 20."))
 			}
 		}},
-		{id: "S8-S9", title: "an empty batch", only: jsonWire, play: func(s *scene) {
+		{id: "S8-S9", title: "an empty batch", play: func(s *scene) {
 			q := s.queue()
 			for _, action := range batchActions {
 				s.refused(action, in{"QueueUrl": q, "Entries": []in{}}, fails("AWS.SimpleQueueService.EmptyBatchRequest",
