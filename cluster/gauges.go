@@ -79,11 +79,17 @@ func (g *gauges) look() {
 }
 
 func (g *gauges) report(before, now reading) {
-	if before.lowDisk != now.lowDisk {
-		g.log.Warn("disk reserve", "low", now.lowDisk, "free_bytes", now.free, "reserve_bytes", g.reserve)
+	switch {
+	case now.lowDisk && !before.lowDisk:
+		g.log.Warn("disk space is below the reserve", "free_bytes", now.free, "reserve_bytes", g.reserve)
+	case before.lowDisk && !now.lowDisk:
+		g.log.Info("disk space is above the reserve again", "free_bytes", now.free, "reserve_bytes", g.reserve)
 	}
-	if before.fullHeap != now.fullHeap {
-		g.log.Warn("memory limit", "full", now.fullHeap, "heap_bytes", now.heap, "limit_bytes", g.memory)
+	switch {
+	case now.fullHeap && !before.fullHeap:
+		g.log.Warn("memory is over the limit, sends wait", "heap_bytes", now.heap, "limit_bytes", g.memory)
+	case before.fullHeap && !now.fullHeap:
+		g.log.Info("memory is below the limit again", "heap_bytes", now.heap, "limit_bytes", g.memory)
 	}
 	if panics := g.machine.Panics(); panics != g.panics {
 		g.panics = panics

@@ -314,7 +314,7 @@ func (g *group) form(ctx context.Context, seed raftfsm.Settings) error {
 }
 
 // compareSettings logs, once, in what the settings in force differ from those that
-// this node was started with.
+// this node was started with. A default says nothing: nobody gave it.
 func (g *group) compareSettings() {
 	settings := g.machine.Settings()
 	if settings.ClusterID == "" {
@@ -324,9 +324,9 @@ func (g *group) compareSettings() {
 		seed := g.seed()
 		seed.Version = settings.Version
 		seed.SNSURL = settings.SNSURL // each node would seed its own address
-		obeyed := settings.List()
+		obeyed, defaults := settings.List(), raftfsm.DefaultSettings().List()
 		for i, given := range seed.List() {
-			if given != obeyed[i] {
+			if given != obeyed[i] && given != defaults[i] {
 				g.log.Warn("setting differs; the state is obeyed", "setting", given.Name, "given", given.Value, "state", obeyed[i].Value)
 			}
 		}

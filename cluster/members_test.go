@@ -161,7 +161,7 @@ func TestMembersTellOtherSettings(t *testing.T) {
 		logged := make([]logBuffer, 3)
 		for i := range 3 {
 			c.configs[i].Seed = raftfsm.DefaultSettings()
-			c.configs[i].Seed.Region = fmt.Sprintf("us-east-%d", i+1)
+			c.configs[i].Seed.Region = fmt.Sprintf("eu-west-%d", i+1)
 			c.configs[i].Seed.SNSURL = fmt.Sprintf("http://127.0.0.%d:4566", i+1) // is not a setting of the node's
 			c.configs[i].Logger = slog.New(slog.NewTextHandler(&logged[i], nil))
 			c.start(i)

@@ -259,6 +259,12 @@ func TestSeedIsObeyedOnce(t *testing.T) {
 	if got := strings.Count(logged.String(), "setting differs"); got != 1 {
 		t.Errorf("got %d differences logged, want 1:\n%s", got, logged.String())
 	}
+	stop(t, n)
+	c.Seed = raftfsm.DefaultSettings()
+	stop(t, start(t, c))
+	if got := strings.Count(logged.String(), "setting differs"); got != 1 {
+		t.Errorf("a node without flags complains of its defaults:\n%s", logged.String())
+	}
 }
 
 func TestCloseAnswersEverybody(t *testing.T) {

@@ -74,7 +74,7 @@ func expectRefusal(t *testing.T, n *fault.Node, path string) {
 		t.Errorf("exit code %d %v, want 3", code, err)
 	}
 	output := n.Output()[before:]
-	for _, want := range []string{filepath.Base(path), "corrupt", "wipe its data directory"} {
+	for _, want := range []string{filepath.Base(path), "corrupt", "keep this folder"} {
 		if !strings.Contains(output, want) {
 			t.Errorf("the refusal does not say %q:\n%s", want, output)
 		}

@@ -8,7 +8,7 @@ import (
 var (
 	// ErrCorrupt says that bytes on disk are not those that were written, and
 	// that no crash explains it. Nothing was changed. The message names the
-	// file and the offset, and what to do.
+	// file and the offset; the node must not be started without its data.
 	ErrCorrupt = errors.New("corrupt data on disk")
 
 	// ErrDamagedBody says that the body of one message is on disk, but not as it
@@ -30,12 +30,13 @@ var (
 	ErrStaleSnapshot = errors.New("a newer snapshot exists")
 )
 
-// remedy ends every message about corruption: it is what the operator must do. The
-// data of a node that is alone are nowhere else.
-const remedy = "a member of a cluster: stop it, wipe its data directory and let it rejoin; a node that is alone: put a copy of the directory in its place"
+// advice ends every message about corruption: it is what the operator must do. A
+// node that starts without its data is not taken back by its cluster, and one that
+// was alone begins an empty one.
+const advice = "keep this folder as it is: a node that lost its data cannot be taken back yet, while a majority of others goes on"
 
 // corrupt describes damage at a place that an operator can find with a hex
 // editor.
 func corrupt(path string, offset int64, format string, args ...any) error {
-	return fmt.Errorf("%w: %s at offset %d: %s; %s", ErrCorrupt, path, offset, fmt.Sprintf(format, args...), remedy)
+	return fmt.Errorf("%w: %s at offset %d: %s; %s", ErrCorrupt, path, offset, fmt.Sprintf(format, args...), advice)
 }

@@ -92,7 +92,7 @@ func checkRefused(t *testing.T, dir, path string) {
 		t.Errorf("open: got %v, want ErrCorrupt", err)
 		return
 	}
-	for _, want := range []string{path, "offset", "wipe"} {
+	for _, want := range []string{path, "offset", "keep this folder"} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("the message %q does not say %q", err, want)
 		}

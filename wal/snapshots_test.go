@@ -226,7 +226,7 @@ func TestDamagedNewestSnapshotIsNotPassedOver(t *testing.T) {
 			if err := tt.damage(filepath.Join(dir, id)); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := OpenSnapshots(dir, SnapshotOptions{}); !errors.Is(err, ErrCorrupt) || !strings.Contains(err.Error(), "wipe") {
+			if _, err := OpenSnapshots(dir, SnapshotOptions{}); !errors.Is(err, ErrCorrupt) || !strings.Contains(err.Error(), "keep this folder") {
 				t.Errorf("open of the store: got %v, want ErrCorrupt with advice", err)
 			}
 			if strings.Contains(tt.name, "meta") {

@@ -130,7 +130,7 @@ func (s *Stable) facts() (facts, error) {
 	}
 	f.voteTerm, f.candidate = binary.BigEndian.Uint64(vote), string(vote[8:])
 	if f.voteTerm > f.term {
-		return f, fmt.Errorf("read stable store: %w: a vote in term %d, but the term is %d; %s", ErrCorrupt, f.voteTerm, f.term, remedy)
+		return f, fmt.Errorf("read stable store: %w: a vote in term %d, but the term is %d; %s", ErrCorrupt, f.voteTerm, f.term, advice)
 	}
 	return f, nil
 }
@@ -223,11 +223,11 @@ func (s *Stable) get(key []byte) ([]byte, error) {
 		return nil, fmt.Errorf("get %s from stable store: %w", key, err)
 	}
 	if len(sealed) < 8 || binary.BigEndian.Uint64(sealed) != valueChecksum(key, sealed[8:]) {
-		return nil, fmt.Errorf("get %s from stable store: %w: %w; %s", key, ErrCorrupt, errChecksum, remedy)
+		return nil, fmt.Errorf("get %s from stable store: %w: %w; %s", key, ErrCorrupt, errChecksum, advice)
 	}
 	value := sealed[8:]
 	if bytes.Equal(key, keyVote) && len(value) < 8 {
-		return nil, fmt.Errorf("get %s from stable store: %w: too short; %s", key, ErrCorrupt, remedy)
+		return nil, fmt.Errorf("get %s from stable store: %w: too short; %s", key, ErrCorrupt, advice)
 	}
 	return value, nil
 }

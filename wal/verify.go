@@ -112,7 +112,7 @@ func Verify(dataDir string, decode DecodeState) (Report, error) {
 		return r, fmt.Errorf("verify segments: %w", err)
 	}
 	if len(r.Snapshots) > 0 && !exists(filepath.Join(dataDir, LogDir)) {
-		r.Problems = append(r.Problems, fmt.Sprintf("%s: %v; %s", filepath.Join(dataDir, LogDir), errLogLost, remedy))
+		r.Problems = append(r.Problems, fmt.Sprintf("%s: %v; %s", filepath.Join(dataDir, LogDir), errLogLost, advice))
 	}
 	r.compare()
 	return r, nil
@@ -260,11 +260,11 @@ func (r *Report) compare() {
 	}
 	if r.Log.First > covered+1 {
 		r.Problems = append(r.Problems, fmt.Sprintf("the log begins with entry %d, but the newest snapshot reaches only to entry %d; %s",
-			r.Log.First, covered, remedy))
+			r.Log.First, covered, advice))
 	}
 	if !r.Stable.Locked && r.Stable.Term < term {
 		r.Problems = append(r.Problems, fmt.Sprintf("log or snapshot have entries of term %d, but %s has term %d; %s",
-			term, StableFile, r.Stable.Term, remedy))
+			term, StableFile, r.Stable.Term, advice))
 	}
 }
 

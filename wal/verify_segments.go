@@ -37,7 +37,7 @@ func (r *Report) verifySegments(dir, snapshot string, facts []segmentFacts, live
 	if wanted.end(); wanted.missing > 0 && whole {
 		r.Segments.Missing = wanted.missing
 		r.Problems = append(r.Problems, fmt.Sprintf("%s: no segment has body %d and %d others that the state refers to; %s",
-			snapshot, wanted.example, wanted.missing-1, remedy))
+			snapshot, wanted.example, wanted.missing-1, advice))
 	}
 	if !exists(dir) {
 		return nil
@@ -91,7 +91,7 @@ func (r *Report) decode(path string, decode DecodeState) iter.Seq2[uint64, uint6
 		err = errors.Join(err, f.Close())
 	}
 	if err != nil {
-		r.Problems = append(r.Problems, fmt.Sprintf("%s: %v; %s", path, err, remedy))
+		r.Problems = append(r.Problems, fmt.Sprintf("%s: %v; %s", path, err, advice))
 		return noBodies
 	}
 	return live
