@@ -204,6 +204,7 @@ type reading struct {
 // all is written that precedes what the first one has seen.
 func (r *reading) read(visit func(*raft.Log) error) error {
 	for seen := -1; ; seen = r.end {
+		r.torn = nil
 		data, err := readFile(r.path, r.buf)
 		if err != nil {
 			return fmt.Errorf("read segment: %w", err)
