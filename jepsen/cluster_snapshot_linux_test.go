@@ -51,6 +51,28 @@ func (c *trio) pour(ctx context.Context, q workload.Queue, nodes []*fault.Node, 
 	return acknowledged.Load(), lost.Load()
 }
 
+// flow sends messages to a queue through some nodes, rate bytes a second, and
+// receives and deletes them, until ctx ends: they are in the log, and leave nothing.
+func (c *trio) flow(ctx context.Context, q workload.Queue, nodes []*fault.Node, rate int64) {
+	var consuming sync.WaitGroup
+	for i := range 2 * len(nodes) {
+		client := c.unrecorded(nodes[i%len(nodes)])
+		consuming.Go(func() {
+			for ctx.Err() == nil {
+				var handles []string
+				for _, m := range client.Receive(context.WithoutCancel(ctx), q, 10, history.QueueDefault, time.Second).Messages {
+					handles = append(handles, m.Handle)
+				}
+				if len(handles) > 0 {
+					client.DeleteBatch(context.WithoutCancel(ctx), q, handles)
+				}
+			}
+		})
+	}
+	c.pour(ctx, q, nodes, 1<<40, rate)
+	consuming.Wait()
+}
+
 // A follower is away until the others have dropped the log that it lacks. It comes
 // back under load, is sent a snapshot, and has the same state as all others.
 func TestClusterSnapshotForAFollower(t *testing.T) {
@@ -76,11 +98,9 @@ func TestClusterSnapshotForAFollower(t *testing.T) {
 	t.Logf("a snapshot is needed after %d messages", sent)
 
 	ctx, cancel := context.WithCancel(t.Context())
-	poured := make(chan [2]int64)
-	go func() {
-		more, lost := c.pour(ctx, q, rest, 1<<40, rate)
-		poured <- [2]int64{more, lost}
-	}()
+	var flowing sync.WaitGroup
+	flow := createQueue(t, c.unrecorded(leader), "flow", "30")
+	flowing.Go(func() { c.flow(ctx, flow, rest, rate) })
 	start := time.Now()
 	if err := away.Launch(t.Context()); err != nil {
 		t.Fatal(err)
@@ -90,8 +110,7 @@ func TestClusterSnapshotForAFollower(t *testing.T) {
 	}
 	t.Logf("caught up %v after its start", time.Since(start))
 	cancel()
-	more := <-poured
-	sent, unknown = sent+more[0], unknown+more[1]
+	flowing.Wait()
 	load.judge(bar(5*time.Second, 10*time.Second))
 	c.awaitCaughtUp()
 	for i, n := range c.Nodes() {
