@@ -30,9 +30,9 @@ type echoServer struct {
 // Echo serves the floor on a free port of the loopback until ctx ends. The first
 // line on out is {"api":"http://HOST:PORT"}.
 //
-// PUT /N with an HTTP answer, headers and body, as the body of the request sets
-// what is answered to call N. Every other request is a call, whose number is the
-// last byte of its User-Agent.
+// PUT /X with an HTTP answer, headers and body, as the body of the request sets
+// what is answered to call X, a letter. Every other request is a call, whose letter
+// is the last byte of its User-Agent.
 func Echo(ctx context.Context, out io.Writer) error {
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -59,7 +59,7 @@ func (e *echoServer) handle(ctx *fasthttp.RequestCtx) {
 	agent := ctx.Request.Header.UserAgent()
 	n := -1
 	if len(agent) > 0 {
-		n = int(agent[len(agent)-1]) - '0'
+		n = int(agent[len(agent)-1]) - firstCall
 	}
 	if n < 0 || n >= len(e.answers) || e.answers[n].Load() == nil {
 		ctx.SetStatusCode(fasthttp.StatusNotFound)
@@ -77,7 +77,7 @@ func (e *echoServer) handle(ctx *fasthttp.RequestCtx) {
 func (e *echoServer) learn(ctx *fasthttp.RequestCtx) {
 	path := ctx.Path()
 	head, body, ok := bytes.Cut(ctx.PostBody(), []byte("\r\n\r\n"))
-	if len(path) != 2 || path[1] < '0' || int(path[1]-'0') >= len(e.answers) || !ok {
+	if len(path) != 2 || path[1] < firstCall || int(path[1]-firstCall) >= len(e.answers) || !ok {
 		ctx.SetStatusCode(fasthttp.StatusBadRequest)
 		return
 	}
@@ -94,5 +94,5 @@ func (e *echoServer) learn(ctx *fasthttp.RequestCtx) {
 			a.headers = append(a.headers, [2][]byte{bytes.Clone(name), bytes.Clone(value)})
 		}
 	}
-	e.answers[path[1]-'0'].Store(a)
+	e.answers[path[1]-firstCall].Store(a)
 }

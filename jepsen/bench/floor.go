@@ -132,7 +132,7 @@ func (w *worker) sample(ctx context.Context, c call) (head, body []byte) {
 
 // teach sets the answer of the echo server to a call.
 func (f *floor) teach(ctx context.Context, c call, head, body []byte) error {
-	address := url.URL{Scheme: "http", Host: f.target.endpoints[0].Host, Path: fmt.Sprintf("/%d", c)}
+	address := url.URL{Scheme: "http", Host: f.target.endpoints[0].Host, Path: fmt.Sprintf("/%c", firstCall+c)}
 	request, err := http.NewRequestWithContext(ctx, http.MethodPut, address.String(), bytes.NewReader(slices.Concat(head, body)))
 	if err != nil {
 		return fmt.Errorf("teach echo server: %w", err)

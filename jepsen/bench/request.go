@@ -6,9 +6,12 @@ import (
 	"strings"
 )
 
-// call is one kind of request; its number tells the echo server which answer to
+// call is one kind of request; its letter tells the echo server which answer to
 // give.
 type call int
+
+// firstCall is the letter of the first call; the others follow.
+const firstCall = 'a'
 
 const (
 	callCreateQueue call = iota
@@ -63,7 +66,7 @@ const lengthSize = 8
 // newRequest returns a request without body.
 func newRequest(host, protocol string, c call) *request {
 	var b strings.Builder
-	fmt.Fprintf(&b, "POST / HTTP/1.1\r\nHost: %s\r\nUser-Agent: %s%d\r\n", host, userAgent, c)
+	fmt.Fprintf(&b, "POST / HTTP/1.1\r\nHost: %s\r\nUser-Agent: %s%c\r\n", host, userAgent, firstCall+c)
 	if protocol == JSON {
 		fmt.Fprintf(&b, "Content-Type: application/x-amz-json-1.0\r\nX-Amz-Target: AmazonSQS.%s\r\n", actions[c])
 	} else {
