@@ -57,11 +57,11 @@ func TestEntryBoundsFanOut(t *testing.T) {
 	if n := apply("other", 0, publishes, false); n != sns.MaxSteps/2 {
 		t.Errorf("got %d copies, want %d", n, sns.MaxSteps/2)
 	}
-	if n := apply("other", publishes, 1, true); n != sns.MaxSteps {
-		t.Errorf("with a pulse: got %d copies, want %d", n, sns.MaxSteps)
+	if n := apply("other", publishes, 1, true); n != sns.PulseSteps {
+		t.Errorf("with a pulse: got %d copies, want %d", n, sns.PulseSteps)
 	}
 	for entries := 1; m.state.topics.Totals().Waiting > 0; entries++ {
-		if n := apply("", 0, 0, true); n > sns.MaxSteps || entries > 10 {
+		if n := apply("", 0, 0, true); n > sns.PulseSteps || entries > 10 {
 			t.Fatalf("pulse %d: got %d copies", entries, n)
 		}
 	}

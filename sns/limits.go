@@ -56,6 +56,12 @@ const (
 	// together: a step is one subscription of one publish. What is left over waits
 	// for the next Pulse.
 	MaxSteps = 1000
+
+	// PulseSteps is how many of them a Pulse takes for publishes, and the beginning
+	// of a publish to more subscriptions than MaxSteps: one that goes from queue to
+	// queue finds none of them in the processor's caches.
+	PulseSteps = MaxSteps * 7 / 10
+
 	// maxUnfinished is the most publishes of one topic that wait for Pulses, and
 	// maxUnfinishedBytes what their records may take in all topics. Above,
 	// publishes are throttled.

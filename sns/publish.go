@@ -13,6 +13,9 @@ func (s *State) publishBatch(at *Moment, c PublishBatch) (Result, *Error) {
 	if len(s.unfinished) > 0 {
 		left = max(0, left-s.steps/2) // so much is for a Pulse, which may be in the same entry
 	}
+	if t.receivers.count > s.steps {
+		left = min(left, PulseSteps)
+	}
 	kept := s.left - left
 	for i := range c.Entries {
 		r.Entries[i] = s.publish(at, t, &c.Entries[i], &left)

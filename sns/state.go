@@ -120,7 +120,10 @@ func (s *State) tick(at *Moment) {
 // due. The events are valid until the next call.
 func (s *State) Pulse(at Moment) []Event {
 	s.tick(&at)
+	kept := max(0, s.left-PulseSteps)
+	s.left -= kept
 	s.goOn(&at, &s.left)
+	s.left += kept
 	for len(s.schedule) > 0 && s.schedule[0].pulseAt <= at.Now && s.left > 0 {
 		s.left--
 		t := s.schedule[0]
