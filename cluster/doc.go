@@ -14,7 +14,7 @@
 //	pulse        proposes work that is due without anybody asking
 //	snapshotter  decides when a snapshot is due
 //	watchdog     ends the process when its disk fails or stalls
-//	gauges       disk space and memory, looked at once a second
+//	gauges       disk space and memory, looked at ten times a second
 //
 // and, as a member of a cluster, to
 //

@@ -15,10 +15,11 @@ import (
 	"holdfast.internal/raftfsm"
 )
 
-// gaugeEvery is how often disk and memory are looked at.
-const gaugeEvery = time.Second
+// gaugeEvery is how often disk and memory are looked at: less often, and what comes
+// between two looks could fill a small disk behind its reserve.
+const gaugeEvery = 100 * time.Millisecond
 
-// gauges looks at what the node may be short of, once a second, and tells
+// gauges looks at what the node may be short of, at short intervals, and tells
 // admission. Its goroutine may hang with the disk.
 type gauges struct {
 	dir       string // empty: in memory
