@@ -106,8 +106,8 @@ func (a *ahead) extend(from int64) {
 
 // writeZeros writes zeros and syncs them. full says that there is no room for
 // them, or no descriptor, which is no error: records may have more luck. The
-// descriptor is a new one, because the kernel tells an error of the disk to each descriptor once, and
-// that of sync must not miss it.
+// descriptor is a new one, because the kernel tells an error of the disk to each
+// descriptor once, and that of sync must not miss it.
 func writeZeros(path string, from, to int64) (full bool, err error) {
 	f, err := os.OpenFile(path, os.O_WRONLY, filePermissions)
 	if err != nil {
