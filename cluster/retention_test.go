@@ -86,23 +86,30 @@ func TestRetention(t *testing.T) {
 	check("the disk is scarce", wal.Nothing, wal.Nothing)
 }
 
+// fillLog sends 14 messages of a MiB, more than three segments of the
+// log, and takes a snapshot.
+func fillLog(t *testing.T, n *Node) {
+	t.Helper()
+	for range 14 {
+		send(t, n, strings.Repeat("x", 1<<20), 0)
+	}
+	if err := n.group.raft.Load().Snapshot().Error(); err != nil {
+		t.Fatal(err)
+	}
+	if got := n.stores.logBytes(); got < 14<<20 {
+		t.Fatalf("the log has %d bytes, want all that was sent", got)
+	}
+}
+
 // What a log has grown to while a snapshot was being sent may have filled the disk:
 // a start gives it back before anything is written.
 func TestStartGivesBackTheLog(t *testing.T) {
 	c := diskConfig(t)
 	n := start(t, c)
 	createQueue(t, n)
-	for range 14 { // more than three segments of the log
-		send(t, n, strings.Repeat("x", 1<<20), 0)
-	}
-	if err := n.group.raft.Load().Snapshot().Error(); err != nil {
-		t.Fatal(err)
-	}
+	fillLog(t, n)
 	if err := n.Close(); err != nil {
 		t.Fatal(err)
-	}
-	if got := n.stores.logBytes(); got < 14<<20 {
-		t.Fatalf("the log has %d bytes, want all that was sent", got)
 	}
 	c.retainBytes, c.retainLimit = 1, 1
 	n = start(t, c)
@@ -120,17 +127,9 @@ func TestScarceDiskGivesBackTheLog(t *testing.T) {
 	c.retainBytes = 1
 	n := start(t, c)
 	createQueue(t, n)
-	for range 14 {
-		send(t, n, strings.Repeat("x", 1<<20), 0)
-	}
 	p := n.stores.retention.pin(1)
 	defer n.stores.retention.end(p, 0)
-	if err := n.group.raft.Load().Snapshot().Error(); err != nil {
-		t.Fatal(err)
-	}
-	if got := n.stores.logBytes(); got < 14<<20 {
-		t.Fatalf("the log has %d bytes, want all that was sent", got)
-	}
+	fillLog(t, n)
 	n.gauges.reserve = 1 << 60
 	n.gauges.look()
 	if got := n.stores.logBytes(); got > 9<<20 {

@@ -1,7 +1,6 @@
 package jepsen_test
 
 import (
-	"errors"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -24,18 +23,7 @@ func startTrioOnDisksOf(t *testing.T, size int64, flags ...string) (*trio, []*fa
 	var disks []*fault.Disk
 	var data []string
 	for range 3 {
-		disk, err := fault.NewDisk(t.TempDir(), size)
-		if errors.Is(err, fault.ErrUnavailable) {
-			t.Skip(err)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() {
-			if err := disk.Close(); err != nil {
-				t.Error(err)
-			}
-		})
+		disk := newDisk(t, size)
 		disks = append(disks, disk)
 		data = append(data, filepath.Join(disk.Path(), "data"))
 	}

@@ -17,10 +17,11 @@ import (
 	"holdfast.internal/jepsen/workload"
 )
 
-// startOnDisk runs a node on a disk of its own, whose faults hit nobody else.
-func startOnDisk(t *testing.T, flags ...string) (*fault.Disk, *fault.Node) {
+// newDisk makes a disk of the given size in bytes, or skips the test where there can
+// be none.
+func newDisk(t *testing.T, size int64) *fault.Disk {
 	t.Helper()
-	disk, err := fault.NewDisk(t.TempDir(), 128<<20)
+	disk, err := fault.NewDisk(t.TempDir(), size)
 	if errors.Is(err, fault.ErrUnavailable) {
 		t.Skip(err)
 	}
@@ -32,6 +33,13 @@ func startOnDisk(t *testing.T, flags ...string) (*fault.Disk, *fault.Node) {
 			t.Error(err)
 		}
 	})
+	return disk
+}
+
+// startOnDisk runs a node on a disk of its own, whose faults hit nobody else.
+func startOnDisk(t *testing.T, flags ...string) (*fault.Disk, *fault.Node) {
+	t.Helper()
+	disk := newDisk(t, 128<<20)
 	flags = append(flags, "--disk-reserve", "32MiB", "--request-timeout", "2s")
 	node := startNodeIn(t, filepath.Join(disk.Path(), "data"), flags...)
 	return disk, node
