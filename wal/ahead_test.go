@@ -6,8 +6,10 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"syscall"
 	"testing"
+	"testing/synctest"
 
 	"github.com/hashicorp/raft"
 )
@@ -184,6 +186,34 @@ func TestTornBatch(t *testing.T) {
 			t.Fatalf("hole at byte %d of the batch", at-len(before))
 		}
 	}
+}
+
+// Records that would reach zeros on their way wait for them, or the zeros would come
+// later and be in their place.
+func TestRecordsWaitForZerosOnTheirWay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := openLog(t, filepath.Join(t.TempDir(), "wal"), LogOptions{})
+		store(t, l, entries(1, 1, 1, 100))
+		settle(t, l)
+		a, zerosWritten := l.engine.(*tidwall).ahead, make(chan struct{})
+		size := int64(len(segmentOf(entries(2, 2, 1, 100))))
+		a.done, a.next = zerosWritten, l.Bytes()+2*size-1
+		store(t, l, entries(2, 2, 1, 100)) // before the zeros
+		var stored atomic.Bool
+		go func() {
+			store(t, l, entries(3, 3, 1, 100)) // a byte too long
+			stored.Store(true)
+		}()
+		synctest.Wait()
+		if stored.Load() {
+			t.Error("the entry did not wait")
+		}
+		close(zerosWritten)
+		synctest.Wait()
+		if !stored.Load() {
+			t.Error("the entry still waits")
+		}
+	})
 }
 
 func TestNoRoomForZeros(t *testing.T) {
