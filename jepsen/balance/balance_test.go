@@ -107,6 +107,9 @@ func TestRequestsGoAround(t *testing.T) {
 	if _ = response.Body.Close(); response.StatusCode != http.StatusServiceUnavailable {
 		t.Errorf("got %s with no node ready, want 503", response.Status)
 	}
+	if _, err := balancer.Transport().RoundTrip(httptest.NewRequest(http.MethodGet, server.URL, nil)); !isDialError(err) {
+		t.Errorf("got %v with no node ready, want an error that says that nobody was asked", err)
+	}
 }
 
 func TestNodeThatIsGoneIsPassedOver(t *testing.T) {
