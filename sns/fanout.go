@@ -77,6 +77,9 @@ func (s *State) goOn(at *Moment, left *int) {
 
 // dropFanOuts gives up what waits in a topic.
 func (s *State) dropFanOuts(t *topic) {
+	if len(t.fanOuts) == 0 {
+		return
+	}
 	for _, f := range t.fanOuts {
 		s.waiting -= len(f.record)
 	}
