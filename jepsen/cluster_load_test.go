@@ -52,13 +52,7 @@ func (c *trio) drive(timeout time.Duration) *clusterStorm {
 func (s *clusterStorm) judge(slack time.Duration) checker.Coverage {
 	s.t.Helper()
 	s.stop()
-	if err := s.c.Kill(); err != nil {
-		s.t.Fatal(err)
-	}
-	s.recorder.Fault("kill all")
-	if err := s.c.Start(s.t.Context()); err != nil {
-		s.t.Fatal(err)
-	}
+	s.c.restartAll()
 	s.options.Slack = slack
 	coverage := s.storm.judge()
 	s.c.expectSameState()

@@ -47,8 +47,7 @@ type demands func(checker.Coverage, killPlan) []demand
 
 func newStorm(t *testing.T) *storm {
 	t.Helper()
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
+	seed := newSeed(t)
 	file, err := os.Create(filepath.Join(t.ArtifactDir(), "history.jsonl"))
 	if err != nil {
 		t.Fatal(err)
@@ -57,6 +56,14 @@ func newStorm(t *testing.T) *storm {
 	return &storm{
 		t: t, seed: seed, random: rand.New(rand.NewPCG(seed, 1<<32)), file: file, recorder: history.NewRecorder(file),
 	}
+}
+
+// newSeed returns a seed that is in the test's output.
+func newSeed(t *testing.T) uint64 {
+	t.Helper()
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	return seed
 }
 
 // clients are three producers and six consumers of the brokers at an endpoint, which
@@ -68,10 +75,15 @@ func (s *storm) clients(endpoint string, transport http.RoundTripper) workload.S
 	}
 }
 
+// setup is a client that prepares the load of others.
+func (s *storm) setup(clients workload.Standard) *workload.Client {
+	return &workload.Client{Endpoint: clients.Endpoint, Recorder: s.recorder, HTTP: &http.Client{Transport: clients.Transport}}
+}
+
 // standard is the load of such clients on two standard queues, which it creates.
 func (s *storm) standard(clients workload.Standard) loader {
 	s.t.Helper()
-	setup := &workload.Client{Endpoint: clients.Endpoint, Recorder: s.recorder, HTTP: &http.Client{Transport: clients.Transport}}
+	setup := s.setup(clients)
 	clients.Queues = []workload.Queue{createQueue(s.t, setup, "short", "2"), createQueue(s.t, setup, "long", "4")}
 	s.options.Queues = map[string]checker.Queue{
 		"short": {VisibilityTimeout: 2 * time.Second}, "long": {VisibilityTimeout: 4 * time.Second},
@@ -80,14 +92,14 @@ func (s *storm) standard(clients workload.Standard) loader {
 }
 
 // ordered is the load of such clients on two FIFO queues, which it creates: one of
-// each DeduplicationScope. Nodes know ids for as long as ids says.
-func (s *storm) ordered(clients workload.Standard, ids time.Duration) loader {
+// each DeduplicationScope. The nodes know ids for window.
+func (s *storm) ordered(clients workload.Standard, window time.Duration) loader {
 	s.t.Helper()
-	setup := &workload.Client{Endpoint: clients.Endpoint, Recorder: s.recorder, HTTP: &http.Client{Transport: clients.Transport}}
+	setup := s.setup(clients)
 	clients.Queues = []workload.Queue{
 		createFIFO(s.t, setup, "queue.fifo", "2", "queue"), createFIFO(s.t, setup, "group.fifo", "2", "messageGroup"),
 	}
-	q := checker.Queue{VisibilityTimeout: 2 * time.Second, FIFO: true, DedupWindow: ids}
+	q := checker.Queue{VisibilityTimeout: 2 * time.Second, FIFO: true, DedupWindow: window}
 	byGroup := q
 	byGroup.DedupByGroup = true
 	s.options.Queues = map[string]checker.Queue{"queue.fifo": q, "group.fifo": byGroup}
