@@ -17,7 +17,7 @@ func TestSnapshotTriggers(t *testing.T) {
 		applied uint64
 		written uint64
 		pending int64
-		bodies  int64 // that make one due; 0: as many as with much memory
+		bodies  int64  // that make one due; 0: as many as with much memory
 		gone    uint64 // messages
 		after   time.Duration
 		entries uint64
