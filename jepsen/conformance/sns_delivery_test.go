@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// C66–C84 and §8.1, as far as they are about queues: what is delivered.
+// C66–C84, as far as they are about queues: what is delivered.
 func TestDelivery(t *testing.T) {
 	perform(t, []act{
 		{id: "C66-C68", title: "an envelope", play: func(s *stage) {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// C1–C20: topics (SNS specification, cases of topics).
+// C1–C20: topics.
 func TestTopics(t *testing.T) {
 	const different = "Attributes Reason: Topic already exists with different attributes"
 	perform(t, []act{
