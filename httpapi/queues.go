@@ -202,7 +202,7 @@ func listDeadLetterSourceQueues(r *request) error {
 // page is what a request says about which part of a list it wants.
 type page struct {
 	size    int64
-	limited bool // the size was given
+	limited bool   // the size was given
 	token   string // empty: the first page, as SNS recordings of the .NET SDK have it
 }
 
