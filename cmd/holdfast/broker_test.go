@@ -77,7 +77,7 @@ func beginRequest(t *testing.T, port net.Listener) net.Conn {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = client.Close() })
-	if err := client.SetDeadline(time.Now().Add(10 * time.Second)); err != nil {
+	if err := client.SetDeadline(time.Now().Add(patience)); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := io.WriteString(client, "GET /health/live HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {

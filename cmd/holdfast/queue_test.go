@@ -163,8 +163,13 @@ var (
 	anyID   = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
 )
 
+// grow gives everything an age: they are in whole milliseconds, and 0 says that
+// there is none.
+func grow() { time.Sleep(5 * time.Millisecond) }
+
 // run runs one command line on the broker.
 func (s *queueScript) run(line string) string {
+	grow()
 	for body, id := range s.ids {
 		line = strings.ReplaceAll(line, "$"+body, id)
 	}
@@ -192,7 +197,7 @@ func (s *queueScript) run(line string) string {
 // metrics are the numbers of a queue that are not 0, without their long names'
 // beginning. An age is only said to be there: it differs from run to run.
 func (s *queueScript) metrics(queue string) string {
-	time.Sleep(5 * time.Millisecond) // ages are in whole milliseconds, and 0 is not shown
+	grow()
 	var b strings.Builder
 	for line := range strings.Lines(get(s.t, http.DefaultClient, s.Admin+"/metrics", http.StatusOK)) {
 		name, rest, _ := strings.Cut(strings.TrimPrefix(line, "holdfast_sqs_"), "{")

@@ -127,7 +127,7 @@ func testLifecycle(t *testing.T, s *served) {
 
 func testBatches(t *testing.T, s *served) {
 	ctx := t.Context()
-	queue := createQueue(t, s, "batches", nil)
+	queue := createQueue(t, s, "batches", map[string]string{"VisibilityTimeout": "600"})
 	var entries []types.SendMessageBatchRequestEntry
 	for i := range 10 {
 		entries = append(entries, types.SendMessageBatchRequestEntry{
