@@ -124,7 +124,9 @@ func (s *server) putSetting(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	s.Logger.Info("setting changed", "name", name, "value", string(value), "index", outcome.Index)
-	s.answer(w, settingValues(s.Node.Settings()))
+	settings := s.Node.Settings()
+	_ = settings.Set(name, string(value)) // as the state has; a follower hears of it a little later
+	s.answer(w, settingValues(settings))
 }
 
 func settingValues(settings raftfsm.Settings) map[string]string {
