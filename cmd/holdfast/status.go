@@ -93,6 +93,9 @@ var statusRows = []struct {
 	{"parked polls", ofGroup(func(g *admin.Group) string { return fmt.Sprint(g.ParkedPolls) })},
 	{"clock", func(s *admin.Status) string { return fmt.Sprintf("%+d ms to the cluster's", s.Time.WallOffsetMS) }},
 	{"queues", func(s *admin.Status) string { return fmt.Sprint(s.Totals.Queues) }},
+	{"topics", func(s *admin.Status) string {
+		return fmt.Sprintf("%d, %d subscriptions", s.Totals.Topics, s.Totals.Subscriptions)
+	}},
 	{"messages", func(s *admin.Status) string {
 		return fmt.Sprintf("%d visible, %d in flight, %d delayed", s.Totals.Visible, s.Totals.InFlight, s.Totals.Delayed)
 	}},

@@ -102,7 +102,7 @@ type Disk struct {
 type Totals struct {
 	Queues          int    `json:"queues"`
 	Topics          int    `json:"topics"`
-	Subscriptions   int    `json:"subscriptions"`
+	Subscriptions   int    `json:"subscriptions"` // pending ones included
 	Visible         int    `json:"visible"`
 	InFlight        int    `json:"in_flight"`
 	Delayed         int    `json:"delayed"`
@@ -151,12 +151,14 @@ func newStatus(s cluster.Status) Status {
 			SnapshotPauseUS: s.Disk.SnapshotPause.Microseconds(),
 		},
 		Totals: Totals{
-			Queues:   s.Totals.Queues,
-			Visible:  s.Totals.Visible,
-			InFlight: s.Totals.InFlight,
-			Delayed:  s.Totals.Delayed,
-			Damaged:  s.Totals.Damaged,
-			Lost:     s.Totals.Lost,
+			Queues:        s.Totals.Queues,
+			Topics:        s.Topics.Topics,
+			Subscriptions: s.Topics.Confirmed + s.Topics.Pending,
+			Visible:       s.Totals.Visible,
+			InFlight:      s.Totals.InFlight,
+			Delayed:       s.Totals.Delayed,
+			Damaged:       s.Totals.Damaged,
+			Lost:          s.Totals.Lost,
 		},
 		Memory: Memory(s.Memory),
 	}
