@@ -433,9 +433,10 @@ func TestStatus(t *testing.T) {
 	createQueue(t, n)
 	send(t, n, "a", 0)
 	send(t, n, "b", time.Minute)
-	if o, err := n.Do(t.Context(), sns.CreateTopic{Topic: sns.TopicKey{Account: "000000000000", Name: "t"}}); err != nil || o.Err != nil {
-		t.Fatal(err, o.Err)
-	}
+	topic := sns.TopicKey{Account: queue.Account, Name: "t"}
+	do(t, n, sns.CreateTopic{Topic: topic})
+	do(t, n, sns.Subscribe{Topic: topic, Subscription: sns.SubscriptionID{1}, Protocol: sns.SQS, Endpoint: "arn:aws:sqs:us-east-1:000000000000:q", Owner: topic.Account})
+	do(t, n, sns.Subscribe{Topic: topic, Subscription: sns.SubscriptionID{2}, Protocol: sns.HTTP, Endpoint: "http://localhost/", Owner: topic.Account, Token: sns.TokenHash{1}})
 	s := n.Status()
 	if !s.Ready || s.Role != "leader" || s.Leader != "n1" || s.Term == 0 || s.Version != "test" {
 		t.Errorf("got %+v", s)
@@ -444,8 +445,11 @@ func TestStatus(t *testing.T) {
 	if g.Applied == 0 || g.Commit < g.Applied || g.Last < g.Commit || g.First != 1 || g.LogBytes == 0 || g.PendingBytes == 0 {
 		t.Errorf("got group %+v", g)
 	}
-	if s.Totals.Queues != 1 || s.Totals.Visible != 1 || s.Totals.Delayed != 1 || s.Topics.Topics != 1 {
-		t.Errorf("got totals %+v and %+v, want 1 queue, 1 visible, 1 delayed, 1 topic", s.Totals, s.Topics)
+	if want := (sns.Totals{Topics: 1, Confirmed: 1, Pending: 1}); s.Topics != want {
+		t.Errorf("got topics %+v, want %+v", s.Topics, want)
+	}
+	if s.Totals.Queues != 1 || s.Totals.Visible != 1 || s.Totals.Delayed != 1 {
+		t.Errorf("got totals %+v, want 1 queue, 1 visible, 1 delayed", s.Totals)
 	}
 	if s.Disk.State != "ok" || s.Disk.FreeBytes == 0 || s.Disk.FsyncP99 == 0 || s.Memory.RSSBytes == 0 {
 		t.Errorf("got disk %+v, memory %+v", s.Disk, s.Memory)

@@ -102,14 +102,15 @@ type Disk struct {
 type Totals struct {
 	Queues          int    `json:"queues"`
 	Topics          int    `json:"topics"`
-	Subscriptions   int    `json:"subscriptions"` // pending ones included
+	Subscriptions   int    `json:"subscriptions"`
 	Visible         int    `json:"visible"`
 	InFlight        int    `json:"in_flight"`
 	Delayed         int    `json:"delayed"`
 	JobsWaiting     int    `json:"jobs_waiting"`
 	JobsOldestDueMS int64  `json:"jobs_oldest_due_ms"`
-	Damaged         int    `json:"damaged"` // queues that a panic closed
-	Lost            uint64 `json:"lost"`    // messages whose content is damaged on every node
+	Damaged         int    `json:"damaged"`        // queues that a panic closed
+	DamagedTopics   int    `json:"damaged_topics"` // likewise
+	Lost            uint64 `json:"lost"`           // messages whose content is damaged on every node
 }
 
 // Memory is what the process uses.
@@ -158,6 +159,7 @@ func newStatus(s cluster.Status) Status {
 			InFlight:      s.Totals.InFlight,
 			Delayed:       s.Totals.Delayed,
 			Damaged:       s.Totals.Damaged,
+			DamagedTopics: s.Topics.Damaged,
 			Lost:          s.Totals.Lost,
 		},
 		Memory: Memory(s.Memory),
