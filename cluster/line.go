@@ -309,7 +309,8 @@ func (l *line) notify(events []sqs.Event) {
 			continue
 		}
 		if e.Kind == sqs.QueueDeleted {
-			delete(l.queues, e.Queue)
+			l.letGo(q, sight{}) // there may be another one of that name by now
+			continue
 		}
 		l.dispatch(q)
 	}
