@@ -72,7 +72,7 @@ func Start(ctx context.Context, c Config) (*Node, error) {
 	n.loops.Go(func() { n.line.run(background) })
 
 	if n.members.alone() {
-		if err := n.group.lead(ctx); err != nil {
+		if err := n.leadAlone(ctx); err != nil {
 			return nil, errors.Join(err, n.Close())
 		}
 	} else {
@@ -92,6 +92,19 @@ func Start(ctx context.Context, c Config) (*Node, error) {
 	c.Logger.Info("node started", "node", c.NodeName, "raft_id", n.group.id,
 		"cluster_id", n.clusterID(), "applied", n.machine.AppliedIndex(), "pid", os.Getpid())
 	return n, nil
+}
+
+// leadAlone has a node lead that is alone: it is the only voter of its group, and
+// names itself when the group is new.
+func (n *Node) leadAlone(ctx context.Context) error {
+	g := n.group
+	if len(g.raft.Load().GetConfiguration().Configuration().Servers) == 0 {
+		self := raft.Server{ID: g.id, Address: raft.ServerAddress(g.id)}
+		if err := g.bootstrap([]raft.Server{self}); err != nil {
+			return err
+		}
+	}
+	return g.lead(ctx)
 }
 
 // join has a member talk to the others: first until there is a cluster, then as
@@ -170,8 +183,7 @@ func (n *Node) openStores(dog *watchdog) (id identity, err error) {
 	return id, err
 }
 
-// openGroup starts raft. A node that is alone is the only voter of its group, and
-// names itself when the group is new.
+// openGroup starts raft.
 func (n *Node) openGroup(id identity, dog *watchdog) (err error) {
 	c := n.config
 	empty, err := n.stores.empty()
@@ -192,15 +204,12 @@ func (n *Node) openGroup(id identity, dog *watchdog) (err error) {
 	}
 	if n.members.alone() {
 		n.aloneID = id.ClusterID
-		address, _ := raft.NewInmemTransport(raft.ServerAddress(id.RaftID))
 		group.transport = func() guardedTransport {
-			_, transport := raft.NewInmemTransport(address)
+			_, transport := raft.NewInmemTransport(raft.ServerAddress(id.RaftID))
 			return transport
 		}
-		if n.group, err = openGroup(group); err != nil || !empty {
-			return err
-		}
-		return n.group.bootstrap([]raft.Server{{ID: group.id, Address: address}})
+		n.group, err = openGroup(group)
+		return err
 	}
 	n.openPort(id)
 	group.transport, group.breakLinks = n.transport, n.breakLinks
