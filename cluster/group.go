@@ -336,16 +336,18 @@ func (g *group) compareSettings() {
 // follow keeps track of the leadership until ctx is done.
 func (g *group) follow(ctx context.Context) {
 	for {
+		leads := false
 		select {
 		case <-ctx.Done():
 			return
 		case <-g.reopened:
-		case leads := <-g.raft.Load().LeaderCh():
-			g.lower()
-			g.log.Info("leadership changed", "leads", leads)
-			if leads {
-				g.serve(ctx)
-			}
+			leads = g.raft.Load().State() == raft.Leader
+		case leads = <-g.raft.Load().LeaderCh():
+		}
+		g.lower()
+		g.log.Info("leadership changed", "leads", leads)
+		if leads {
+			g.serve(ctx)
 		}
 	}
 }
