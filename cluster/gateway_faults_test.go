@@ -236,6 +236,25 @@ func TestReceiveIsExecutedOnce(t *testing.T) {
 	}
 }
 
+// TestReceiveOfForgottenSession: a receive that may have been executed in a session
+// that has ended is not tried again and again, for its result is gone.
+func TestReceiveOfForgottenSession(t *testing.T) {
+	inCluster(t, func(t *testing.T, c *nodes) {
+		for i, n := range c.list {
+			ended := newSession()
+			r := reception{
+				gateway: n.gateway, numbering: numbering{session: ended, origin: ended.begin(nil), maybe: true},
+				poll: poll{command: receiveOne(time.Minute)}, limit: 20 * time.Second, began: n.config.Elapsed(),
+			}
+			began := time.Now()
+			_, err := r.run(t.Context())
+			if took := time.Since(began); !errors.Is(err, ErrOutcomeUnknown) || took > time.Second {
+				t.Errorf("node %d: got %v after %v, want %v at once", i, err, took, ErrOutcomeUnknown)
+			}
+		}
+	})
+}
+
 // TestPollThatHadItsTurn: a poll through a follower that got its turn is answered
 // although the leader died with the answer.
 func TestPollThatHadItsTurn(t *testing.T) {
