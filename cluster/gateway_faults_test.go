@@ -176,6 +176,25 @@ func TestOutcomeWithoutMajority(t *testing.T) {
 	})
 }
 
+// TestPatientCallerHasItsDeadline: who would wait for longer than a request may take
+// is answered when that time is over, and not left with a leader who refuses it.
+func TestPatientCallerHasItsDeadline(t *testing.T) {
+	inCluster(t, func(t *testing.T, c *nodes) {
+		leader := c.leader()
+		one, _ := c.others(leader)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		c.isolate(one)
+		time.AfterFunc(15*time.Second, c.heal)
+		began := time.Now()
+		_, err := c.list[one].Do(ctx, sqs.CreateQueue{Queue: queue})
+		if took := time.Since(began); err == nil || took > 11*time.Second {
+			t.Errorf("got %v after %v, want an error after 10s", err, took)
+		}
+		time.Sleep(10 * time.Second)
+	})
+}
+
 // TestCutOffLeaderGivesNoStaleAnswer: what the others have decided meanwhile is
 // never denied; an empty answer is at most as old as the lease.
 func TestCutOffLeaderGivesNoStaleAnswer(t *testing.T) {

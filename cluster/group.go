@@ -71,7 +71,7 @@ type groupConfig struct {
 	clock   *clock
 	elapsed func() time.Duration
 	failed  func(error)   // ends the process; does not block
-	timeout time.Duration // of a command whose context has no deadline
+	timeout time.Duration // of a command
 	log     *slog.Logger
 	// transport makes what raft talks to the other members with. Raft closes it.
 	transport func() guardedTransport
@@ -416,9 +416,7 @@ func (g *group) propose(ctx context.Context, c raftfsm.Command, bodies [][]byte)
 		return raftfsm.Outcome{}, ErrNoLeader
 	}
 	p := g.coalescer.take()
-	if _, bounded := ctx.Deadline(); !bounded {
-		p.expired.Reset(g.timeout)
-	}
+	p.expired.Reset(g.timeout)
 	var err error
 	if p.command, err = raftfsm.AppendCommand(p.command[:0], c, bodies); err != nil {
 		g.coalescer.recycle(p)

@@ -252,7 +252,7 @@ func (n *Node) clusterID() string {
 // (sqs.AppendContent) per entry, and so has a PublishBatch (sns.AppendMessage). An
 // *sqs.Error, *sns.Error or *raftfsm.SettingError in Outcome.Err is an answer; the
 // error is ErrNoLeader, ErrOutcomeUnknown, ErrOverloaded, or a fault. The deadline
-// is that of ctx, or else Config.RequestTimeout from now.
+// is Config.RequestTimeout from now, or that of ctx if it is sooner.
 func (n *Node) Do(ctx context.Context, c raftfsm.Command, bodies ...[]byte) (raftfsm.Outcome, error) {
 	if _, ok := c.(sns.CreateTopic); ok {
 		if err := n.ensureSigningKey(ctx); err != nil {
@@ -302,19 +302,16 @@ func (n *Node) ParseHandle(text string) (sqs.Receipt, bool) {
 // AwaitFormed waits until Settings are those of the cluster. A member that has
 // started reads its log only when it has heard from the others how much of it
 // holds; until then it knows neither region nor the keys of receipt handles. The
-// deadline is that of ctx, or else Config.RequestTimeout from now, and the error is
-// ErrNoLeader.
+// deadline is Config.RequestTimeout from now, or that of ctx if it is sooner; the error
+// is ErrNoLeader.
 func (n *Node) AwaitFormed(ctx context.Context) error {
 	select {
 	case <-n.machine.Formed():
 		return nil
 	default:
 	}
-	if _, bounded := ctx.Deadline(); !bounded {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, n.config.RequestTimeout)
-		defer cancel()
-	}
+	ctx, cancel := context.WithTimeout(ctx, n.config.RequestTimeout)
+	defer cancel()
 	select {
 	case <-n.machine.Formed():
 		return nil
