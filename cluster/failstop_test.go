@@ -172,7 +172,7 @@ func (s brokenStable) SetUint64([]byte, uint64) error {
 func TestHaltingStable(t *testing.T) {
 	inner := brokenStable{raft.NewInmemStore(), make(chan struct{}, 1)}
 	failed := make(chan error, 1)
-	stable := &haltingStable{StableStore: inner, failed: func(err error) { failed <- err }}
+	stable := &haltingStable{StableStore: inner, elapsed: bootTime, failed: func(err error) { failed <- err }}
 	_, err := newRaft(&haltingLog{}, stable, func() (*raft.Raft, error) {
 		panic(stable.SetUint64(keyCurrentTerm, 2)) // as raft does it
 	})

@@ -44,7 +44,8 @@ const (
 // This version has one group.
 type group struct {
 	groupConfig
-	guarded *raftMachine // the machine as raft knows it
+	guarded *raftMachine   // the machine as raft knows it
+	stable  *haltingStable // the same of the stable store
 
 	admission *admission
 	coalescer *coalescer
@@ -95,6 +96,7 @@ func openGroup(c groupConfig) (*group, error) {
 	g := &group{
 		groupConfig: c,
 		guarded:     &raftMachine{Machine: c.machine, elapsed: c.elapsed, failed: c.failed, fatal: c.fatal},
+		stable:      &haltingStable{StableStore: c.stores.stable, elapsed: c.elapsed, failed: c.failed},
 		admission:   &admission{pending: c.stores.bodies.Pending},
 		reopened:    make(chan struct{}, 1),
 		turnover:    make(chan struct{}),
@@ -112,10 +114,11 @@ func (g *group) openRaft() error {
 		return err
 	}
 	transport := g.guard(g.transport())
-	log, stable := &haltingLog{LogStore: g.stores.log}, &haltingStable{StableStore: g.stores.stable, failed: g.failed}
+	log := &haltingLog{LogStore: g.stores.log}
 	g.guarded.running.Store(false)
-	r, err := newRaft(log, stable, func() (*raft.Raft, error) {
-		return raft.NewRaft(raftConfig(g.id, g.log), g.guarded, log, stable, g.stores.snapshots, transport)
+	g.stable.running.Store(false)
+	r, err := newRaft(log, g.stable, func() (*raft.Raft, error) {
+		return raft.NewRaft(raftConfig(g.id, g.log), g.guarded, log, g.stable, g.stores.snapshots, transport)
 	})
 	if err != nil {
 		err = errors.Join(err, transport.Close())

@@ -167,7 +167,7 @@ func (n *Node) open(dog *watchdog) (err error) {
 	}
 	n.snapshotter = newSnapshotter(c, n.group, n.stores, n.gauges)
 	n.snapshotter.ending = n.draining.Load
-	dog.busy = n.stores.busy
+	dog.busy = func() time.Duration { return max(n.stores.busy(), n.group.stable.busy()) }
 	dog.tick = func() { n.clock.now() }
 	dog.replaceable = func() bool { return n.group.leading.Load() && n.members.hasMajority(len(n.members.up())) }
 	return nil
