@@ -339,7 +339,7 @@ func (g *group) compareSettings() {
 // follow keeps track of the leadership until ctx is done.
 func (g *group) follow(ctx context.Context) {
 	for {
-		leads := false
+		var leads bool
 		select {
 		case <-ctx.Done():
 			return
