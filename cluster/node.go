@@ -323,7 +323,8 @@ func (n *Node) AwaitFormed(ctx context.Context) error {
 // Settings are the replicated settings as of now; before AwaitFormed returns, defaults.
 func (n *Node) Settings() raftfsm.Settings { return n.machine.Settings() }
 
-// Now is cluster time, for Date headers and metrics. It never goes back.
+// Now is cluster time as this node knows it, for Date headers and metrics. While the
+// node leads it never goes back; else it may, when the leader is heard.
 func (n *Node) Now() sqs.Time { return n.clock.now() }
 
 // Ready reports whether the node serves: it is a member of a cluster that has a
