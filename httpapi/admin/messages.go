@@ -220,12 +220,13 @@ func messageIDText(id sqs.MessageID) string {
 	return string(wire.AppendUUID(nil, id))
 }
 
-// ParseMessageID reads a MessageId; false for what is none.
+// ParseMessageID reads a MessageId; false for what is none. The id of zeros is none:
+// it stands for one that is not known.
 func ParseMessageID(text string) (id sqs.MessageID, ok bool) {
 	digits := strings.ReplaceAll(text, "-", "")
 	if len(digits) != hex.EncodedLen(len(id)) {
 		return id, false
 	}
 	_, err := hex.Decode(id[:], []byte(digits))
-	return id, err == nil && messageIDText(id) == strings.ToLower(text)
+	return id, err == nil && id != sqs.MessageID{} && messageIDText(id) == strings.ToLower(text)
 }
