@@ -134,8 +134,8 @@ func checkRising(r *run, v *verdict, messages []*message) {
 }
 
 // checkDedup looks for two messages of one deduplication id that were stored
-// within one window, and for sends that got the id of a message whose window
-// had ended.
+// within one window, and for sends that got the id of a message that has another
+// deduplication id, or whose window had ended.
 func checkDedup(r *run, v *verdict) {
 	for _, messages := range r.byDedup() {
 		for i, m := range messages {
@@ -147,11 +147,22 @@ func checkDedup(r *run, v *verdict) {
 					v.add("%s and %s have the deduplication id %q and were stored within %s", other, m, m.dedupID(), apart)
 				}
 			}
-			for _, o := range m.accepts {
-				if until != history.Never && o.Call > deadline(until, window)+r.options.Slack {
-					v.add("%s was stored by %s, and a send at %s still got its id", m, seconds(until), span(o))
-				}
-			}
+			m.checkDuplicates(r, v, until)
+		}
+	}
+}
+
+// checkDuplicates holds the sends that got the id of m, which was stored by until,
+// against the one that stored it.
+func (m *message) checkDuplicates(r *run, v *verdict, until time.Duration) {
+	origin, window := m.origin(r), r.options.Queues[m.queue].DedupWindow
+	for _, o := range m.accepts {
+		if origin != nil && r.dedupKey(o) != r.dedupKey(origin) {
+			v.add("%s was sent at %s to group %q with deduplication id %q, and a send at %s to group %q with %q got its id",
+				m, span(origin), origin.Group, origin.DedupID, span(o), o.Group, o.DedupID)
+		}
+		if until != history.Never && o.Call > deadline(until, window)+r.options.Slack {
+			v.add("%s was stored by %s, and a send at %s still got its id", m, seconds(until), span(o))
 		}
 	}
 }
@@ -199,22 +210,18 @@ type groupMember struct {
 // group is a FIFO group in the order of sequence numbers.
 type group []groupMember
 
-// groups returns the messages that were handed out or acknowledged, by queue and
-// group, and the place of each.
+// groups returns the messages that were handed out, by queue and group, and the place
+// of each. Which group another one is in is not known for certain: it may have been
+// sent to several. That nobody sees it is checkLoss's.
 func (r *run) groups() (groups []group, place map[*message]int, of map[*message]int) {
 	type name struct{ queue, group string }
 	numbers := map[name]int{}
 	of, place = map[*message]int{}, map[*message]int{}
 	for _, m := range r.messages {
-		if !r.options.Queues[m.queue].FIFO {
+		if !r.options.Queues[m.queue].FIFO || len(m.handouts) == 0 {
 			continue
 		}
-		n := name{queue: m.queue}
-		if len(m.handouts) > 0 {
-			n.group = m.handouts[0].delivery.Group
-		} else if len(m.accepts) > 0 {
-			n.group = m.accepts[0].Group
-		}
+		n := name{m.queue, m.handouts[0].delivery.Group}
 		i, known := numbers[n]
 		if !known {
 			i = len(groups)
@@ -274,65 +281,4 @@ func (g group) holding(t time.Duration, taken map[*message]bool) *message {
 		}
 	}
 	return nil
-}
-
-// checkLiveHandles looks for handles that were refused while their leases
-// certainly lasted, and for handles that acted after that.
-func (m *message) checkLiveHandles(r *run, v *verdict) {
-	byHandle := map[string]*handout{}
-	for _, h := range m.handouts {
-		byHandle[h.delivery.Handle] = h
-	}
-	gone := m.deletable()
-	for _, o := range slices.Concat(m.deletes, m.changes) {
-		h := byHandle[o.Handle]
-		if refused(o) && o.Return < h.end && (o.Kind == history.Delete || gone > o.Return) {
-			v.add("%s: %s at %s refused (%s), but the lease of its handle, of count %d, was not over before %s",
-				m, o.Kind, span(o), o.Error, h.delivery.Count, seconds(h.end))
-		}
-		if o.Outcome != history.OK || m.deletedBefore(o) {
-			continue
-		}
-		if h.latest != history.Never && o.Call > h.latest+r.options.Slack {
-			v.add("%s: %s at %s by the handle of count %d, whose lease was over at %s",
-				m, o.Kind, span(o), h.delivery.Count, seconds(h.latest))
-		}
-		if last := m.handouts[len(m.handouts)-1]; last.delivery.Count > h.delivery.Count && last.Return < o.Call {
-			v.add("%s: %s at %s by the handle of count %d, after count %d", m, o.Kind, span(o), h.delivery.Count, last.delivery.Count)
-		}
-	}
-}
-
-// deletedBefore reports whether a delete other than o may have taken effect
-// before o returned: then o found nothing, and its answer says nothing.
-func (m *message) deletedBefore(o *history.Operation) bool {
-	return slices.ContainsFunc(m.deletes, func(d *history.Operation) bool {
-		return d != o && d.Outcome != history.Fail && d.Call < o.Return
-	})
-}
-
-func (c *Coverage) coverFIFO(r *run, faults []history.Operation) {
-	groups, _, _ := r.groups()
-	for _, g := range groups {
-		seen := false
-		for i := range g {
-			if seen {
-				c.InOrder += len(g[i].handouts)
-			}
-			seen = seen || len(g[i].handouts) > 0
-		}
-	}
-	for _, messages := range r.byDedup() {
-		c.Renewals += len(messages) - 1
-		for _, m := range messages {
-			for _, o := range m.accepts {
-				if origin := m.origin(r); origin != nil && origin != o {
-					c.Repeats++
-					if between(faults, origin, o) {
-						c.RepeatAcross++
-					}
-				}
-			}
-		}
-	}
 }
