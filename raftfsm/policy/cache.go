@@ -1,12 +1,17 @@
 package policy
 
-// maxCached bounds the documents that a Cache keeps.
-const maxCached = 4096
+import "github.com/valyala/fastjson"
+
+// MaxCached bounds the documents that a Cache keeps. Most take 2 KiB.
+const MaxCached = 1 << 15
 
 // Cache keeps documents by their text, so that a policy which many requests are
 // held against is parsed once. It is not safe for concurrent use, and changes no
 // answer.
-type Cache struct{ documents map[string]*Document }
+type Cache struct {
+	documents map[string]*Document
+	parser    fastjson.Parser
+}
 
 // Document returns the parsed policy; nil if the text is malformed, which is to
 // be treated as a policy that allows nothing.
@@ -14,11 +19,11 @@ func (c *Cache) Document(text string) *Document {
 	if d, ok := c.documents[text]; ok {
 		return d
 	}
-	d, err := Parse(text)
+	d, err := parse(&c.parser, text)
 	if err != nil {
 		d = nil
 	}
-	if c.documents == nil || len(c.documents) >= maxCached {
+	if c.documents == nil || len(c.documents) >= MaxCached {
 		c.documents = make(map[string]*Document)
 	}
 	c.documents[text] = d

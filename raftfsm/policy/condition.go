@@ -1,10 +1,11 @@
 package policy
 
 import (
-	"encoding/json"
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/valyala/fastjson"
 )
 
 // Condition is a test of one key of the request's context.
@@ -69,11 +70,11 @@ func (c Condition) timed() bool {
 }
 
 // parseConditions reads an object of operators to objects of keys to values.
-func parseConditions(raw json.RawMessage) ([]Condition, bool) {
-	if len(raw) == 0 {
+func parseConditions(value *fastjson.Value) ([]Condition, bool) {
+	if value == nil {
 		return nil, true
 	}
-	o, ok := parseObject(string(raw))
+	o, ok := objectOf(value)
 	if !ok {
 		return nil, false
 	}
@@ -83,7 +84,7 @@ func parseConditions(raw json.RawMessage) ([]Condition, bool) {
 		if !ok {
 			return nil, false
 		}
-		keys, ok := parseObject(string(o[name]))
+		keys, ok := objectOf(o[name])
 		if !ok {
 			return nil, false
 		}
@@ -112,14 +113,16 @@ func parseOperator(name string) (c Condition, ok bool) {
 }
 
 // scalars reads a string, number or boolean, or a list of at least one, as texts.
-func scalars(raw json.RawMessage) ([]string, bool) {
+func scalars(value *fastjson.Value) ([]string, bool) {
 	var texts []string
-	for _, value := range listOf(raw) {
-		var text string
+	for _, v := range listOf(value) {
+		text, ok := textOf(v)
 		switch {
-		case json.Unmarshal(value, &text) == nil && string(value) != "null":
-		case string(value) == "true" || string(value) == "false" || len(value) > 0 && strings.Contains("-0123456789", string(value[:1])):
-			text = string(value)
+		case ok:
+		case v == nil:
+			return nil, false
+		case v.Type() == fastjson.TypeNumber, v.Type() == fastjson.TypeTrue, v.Type() == fastjson.TypeFalse:
+			text = string(v.MarshalTo(nil)) // as it was given
 		default:
 			return nil, false
 		}
