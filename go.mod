@@ -17,13 +17,10 @@ require (
 	github.com/prometheus/client_golang v1.24.1
 	github.com/tidwall/wal v1.2.1
 	github.com/valyala/fasthttp v1.78.0
-	github.com/valyala/fastjson v1.6.10
 	go.etcd.io/bbolt v1.3.11
 	go.yaml.in/yaml/v3 v3.0.6
 	golang.org/x/sys v0.49.0
 )
-
-require github.com/valyala/fastjson v1.6.10 // indirect
 
 require (
 	github.com/armon/go-metrics v0.4.1 // indirect

@@ -1,17 +1,12 @@
 package policy
 
-import "github.com/valyala/fastjson"
-
 // MaxCached bounds the documents that a Cache keeps. Most take 2 KiB.
 const MaxCached = 1 << 15
 
 // Cache keeps documents by their text, so that a policy which many requests are
 // held against is parsed once. It is not safe for concurrent use, and changes no
 // answer.
-type Cache struct {
-	documents map[string]*Document
-	parser    fastjson.Parser
-}
+type Cache struct{ documents map[string]*Document }
 
 // Document returns the parsed policy; nil if the text is malformed, which is to
 // be treated as a policy that allows nothing.
@@ -19,7 +14,7 @@ func (c *Cache) Document(text string) *Document {
 	if d, ok := c.documents[text]; ok {
 		return d
 	}
-	d, err := parse(&c.parser, text)
+	d, err := Parse(text)
 	if err != nil {
 		d = nil
 	}

@@ -1,11 +1,10 @@
 package policy
 
 import (
+	"encoding/json"
 	"maps"
 	"slices"
 	"strings"
-
-	"github.com/valyala/fastjson"
 )
 
 // Condition is a test of one key of the request's context.
@@ -70,11 +69,11 @@ func (c Condition) timed() bool {
 }
 
 // parseConditions reads an object of operators to objects of keys to values.
-func parseConditions(value *fastjson.Value) ([]Condition, bool) {
-	if value == nil {
+func parseConditions(raw json.RawMessage) ([]Condition, bool) {
+	if len(raw) == 0 {
 		return nil, true
 	}
-	o, ok := objectOf(value)
+	o, ok := parseObject(string(raw))
 	if !ok {
 		return nil, false
 	}
@@ -84,7 +83,7 @@ func parseConditions(value *fastjson.Value) ([]Condition, bool) {
 		if !ok {
 			return nil, false
 		}
-		keys, ok := objectOf(o[name])
+		keys, ok := parseObject(string(o[name]))
 		if !ok {
 			return nil, false
 		}
@@ -113,16 +112,14 @@ func parseOperator(name string) (c Condition, ok bool) {
 }
 
 // scalars reads a string, number or boolean, or a list of at least one, as texts.
-func scalars(value *fastjson.Value) ([]string, bool) {
+func scalars(raw json.RawMessage) ([]string, bool) {
 	var texts []string
-	for _, v := range listOf(value) {
-		text, ok := textOf(v)
+	for _, value := range listOf(raw) {
+		var text string
 		switch {
-		case ok:
-		case v == nil:
-			return nil, false
-		case v.Type() == fastjson.TypeNumber, v.Type() == fastjson.TypeTrue, v.Type() == fastjson.TypeFalse:
-			text = string(v.MarshalTo(nil)) // as it was given
+		case json.Unmarshal(value, &text) == nil && string(value) != "null":
+		case string(value) == "true" || string(value) == "false" || len(value) > 0 && strings.Contains("-0123456789", string(value[:1])):
+			text = string(value)
 		default:
 			return nil, false
 		}

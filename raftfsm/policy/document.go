@@ -5,8 +5,6 @@ import (
 	"errors"
 	"slices"
 	"strings"
-
-	"github.com/valyala/fastjson"
 )
 
 // ErrMalformed says that a text is no access policy, ErrPrincipal that a statement
@@ -64,18 +62,8 @@ type Principal struct {
 // language"; SQS developer guide, "Custom Amazon SQS access policy language"). A
 // policy without statements is malformed: SNS refuses one with "Policy Error: null"
 // (cloud-custodian issue 1779). An error is ErrMalformed or ErrPrincipal.
-func Parse(text string) (*Document, error) { return parse(new(fastjson.Parser), text) }
-
-// parse is Parse with a parser whose memory it may use; the document has none of it.
-func parse(parser *fastjson.Parser, text string) (*Document, error) {
-	if !json.Valid([]byte(text)) { // the parser takes more than that
-		return nil, ErrMalformed
-	}
-	value, err := parser.Parse(text)
-	if err != nil {
-		return nil, ErrMalformed
-	}
-	o, ok := objectOf(value)
+func Parse(text string) (*Document, error) {
+	o, ok := parseObject(text)
 	if !ok || !o.only("Version", "Id", "Statement") {
 		return nil, ErrMalformed
 	}
@@ -87,8 +75,8 @@ func parse(parser *fastjson.Parser, text string) (*Document, error) {
 		return nil, ErrMalformed
 	}
 	d := &Document{}
-	for _, v := range listOf(o["Statement"]) {
-		s, err := parseStatement(v)
+	for _, raw := range listOf(o["Statement"]) {
+		s, err := parseStatement(string(raw))
 		if err != nil {
 			return nil, err
 		}
@@ -102,8 +90,8 @@ func parse(parser *fastjson.Parser, text string) (*Document, error) {
 	return d, nil
 }
 
-func parseStatement(value *fastjson.Value) (s Statement, err error) {
-	o, ok := objectOf(value)
+func parseStatement(text string) (s Statement, err error) {
+	o, ok := parseObject(text)
 	if !ok || !o.only("Sid", "Effect", "Principal", "NotPrincipal", "Action", "NotAction", "Resource", "NotResource", "Condition") {
 		return s, ErrMalformed
 	}
@@ -155,11 +143,12 @@ func (s *Statement) hasVariables() bool {
 func hasVariable(text string) bool { return strings.Contains(text, "${") }
 
 // parsePrincipals reads "*", or an object of kinds of principals to some of each.
-func parsePrincipals(value *fastjson.Value) ([]Principal, error) {
-	if everybody, ok := textOf(value); ok && everybody == "*" {
+func parsePrincipals(raw json.RawMessage) ([]Principal, error) {
+	var everybody string
+	if json.Unmarshal(raw, &everybody) == nil && everybody == "*" {
 		return []Principal{{Kind: AWS, Name: everybody}}, nil
 	}
-	o, ok := objectOf(value)
+	o, ok := parseObject(string(raw))
 	if !ok || len(o) == 0 || !o.only(string(AWS), string(Service), string(Federated)) {
 		return nil, ErrMalformed
 	}
@@ -211,44 +200,57 @@ func (p Principal) Account() string {
 	return ""
 }
 
-// object is a JSON object whose members are looked at one by one. Those that are
-// null are nil, which is as good as not there.
-type object map[string]*fastjson.Value
+// object is a JSON object whose members are looked at one by one.
+type object map[string]json.RawMessage
 
-// objectOf reads an object. No member may be there twice, since it would be a matter
-// of taste which one counts.
-func objectOf(value *fastjson.Value) (o object, ok bool) {
-	if value == nil || value.Type() != fastjson.TypeObject {
+// parseObject reads an object. A member that is null is not there; no member may
+// be there twice, since it would be a matter of taste which one counts.
+func parseObject(text string) (object, bool) {
+	d := json.NewDecoder(strings.NewReader(text))
+	if t, err := d.Token(); err != nil || t != json.Delim('{') {
 		return nil, false
 	}
-	given := value.GetObject()
-	o = make(object, given.Len())
-	given.Visit(func(name []byte, v *fastjson.Value) {
-		if v.Type() == fastjson.TypeNull {
-			v = nil
+	o := object{}
+	seen := map[string]bool{}
+	for d.More() {
+		name, err := d.Token()
+		if err != nil {
+			return nil, false
 		}
-		o[string(name)] = v
-	})
-	return o, len(o) == given.Len()
+		var value json.RawMessage
+		if err := d.Decode(&value); err != nil || seen[name.(string)] { // the name of a member is a string
+			return nil, false
+		}
+		seen[name.(string)] = true
+		if string(value) != "null" {
+			o[name.(string)] = value
+		}
+	}
+	_, err := d.Token()
+	return o, err == nil && !d.More()
 }
 
-func (o object) has(name string) bool { return o[name] != nil }
+func (o object) has(name string) bool { return len(o[name]) > 0 }
 
 // only reports whether the object has no members but these.
 func (o object) only(names ...string) bool {
-	for name, v := range o {
-		if v != nil && !slices.Contains(names, name) {
+	for name := range o {
+		if !slices.Contains(names, name) {
 			return false
 		}
 	}
 	return true
 }
 
-func (o object) text(name string) (string, bool) { return textOf(o[name]) }
+func (o object) text(name string) (string, bool) {
+	var s string
+	err := json.Unmarshal(o[name], &s)
+	return s, err == nil && o.has(name)
+}
 
 // either returns the one of two members, of which one has Not before its name,
 // that the object has.
-func (o object) either(name string, not *bool) (*fastjson.Value, bool) {
+func (o object) either(name string, not *bool) (json.RawMessage, bool) {
 	*not = o.has("Not" + name)
 	if *not {
 		return o["Not"+name], !o.has(name)
@@ -256,30 +258,22 @@ func (o object) either(name string, not *bool) (*fastjson.Value, bool) {
 	return o[name], o.has(name)
 }
 
-func textOf(value *fastjson.Value) (string, bool) {
-	if value == nil || value.Type() != fastjson.TypeString {
-		return "", false
-	}
-	return string(value.GetStringBytes()), true
-}
-
 // listOf returns the elements of an array, or the value if it is none.
-func listOf(value *fastjson.Value) []*fastjson.Value {
-	if value == nil || value.Type() != fastjson.TypeArray {
-		return []*fastjson.Value{value}
+func listOf(raw json.RawMessage) []json.RawMessage {
+	var list []json.RawMessage
+	if json.Unmarshal(raw, &list) != nil {
+		return []json.RawMessage{raw}
 	}
-	return value.GetArray()
+	return list
 }
 
 // oneOrMore reads a text or a list of at least one. None may be empty.
-func oneOrMore(value *fastjson.Value) ([]string, bool) {
-	list := listOf(value)
-	texts := make([]string, len(list))
-	for i, v := range list {
-		var ok bool
-		if texts[i], ok = textOf(v); !ok || texts[i] == "" {
-			return nil, false
-		}
+func oneOrMore(raw json.RawMessage) ([]string, bool) {
+	var one string
+	if json.Unmarshal(raw, &one) == nil {
+		return []string{one}, one != ""
 	}
-	return texts, len(texts) > 0
+	var texts []string
+	err := json.Unmarshal(raw, &texts)
+	return texts, err == nil && len(texts) > 0 && !slices.Contains(texts, "")
 }
