@@ -40,6 +40,8 @@ type Balancer struct {
 	turns *turns
 	proxy *httputil.ReverseProxy
 	next  atomic.Uint64
+
+	lookTimeout time.Duration // lookTimeout, but in tests
 }
 
 type node struct {
@@ -50,7 +52,7 @@ type node struct {
 // New makes a balancer of the nodes with these API URLs, which it reaches by
 // transport. None counts as ready before Watch has asked it.
 func New(endpoints []string, transport http.RoundTripper) (*Balancer, error) {
-	b := &Balancer{}
+	b := &Balancer{lookTimeout: lookTimeout}
 	b.turns = &turns{balancer: b, transport: transport}
 	for _, endpoint := range endpoints {
 		u, err := url.Parse(endpoint)
@@ -99,7 +101,8 @@ func (b *Balancer) ServeHTTP(w http.ResponseWriter, r *http.Request) { b.proxy.S
 func (b *Balancer) Watch(ctx context.Context, changed func(endpoint string, ready bool)) {
 	var watchers sync.WaitGroup
 	for _, n := range b.nodes {
-		watchers.Go(func() { n.watch(ctx, b.turns.transport, changed) })
+		client := &http.Client{Transport: b.turns.transport, Timeout: b.lookTimeout}
+		watchers.Go(func() { n.watch(ctx, client, changed) })
 	}
 	watchers.Wait()
 }
@@ -114,10 +117,9 @@ func (b *Balancer) Ready() (ready int) {
 	return ready
 }
 
-func (n *node) watch(ctx context.Context, transport http.RoundTripper, changed func(string, bool)) {
+func (n *node) watch(ctx context.Context, client *http.Client, changed func(string, bool)) {
 	ticker := time.NewTicker(lookEvery)
 	defer ticker.Stop()
-	client := &http.Client{Transport: transport, Timeout: lookTimeout}
 	for {
 		ready := n.ask(ctx, client)
 		if n.ready.Swap(ready) != ready && changed != nil && ctx.Err() == nil {

@@ -38,10 +38,11 @@ func newBackend(t *testing.T, name string) *backend {
 // ready.
 func serveBalancer(t *testing.T, ready int, endpoints ...string) (*Balancer, *httptest.Server) {
 	t.Helper()
-	b, err := New(endpoints, NewTransport())
+	b, err := New(endpoints, &http.Transport{}) // which waits for a machine that stands still
 	if err != nil {
 		t.Fatal(err)
 	}
+	b.lookTimeout = time.Minute
 	ctx, cancel := context.WithCancel(t.Context())
 	var watching sync.WaitGroup
 	watching.Go(func() { b.Watch(ctx, nil) })
@@ -57,7 +58,7 @@ func serveBalancer(t *testing.T, ready int, endpoints ...string) (*Balancer, *ht
 
 func await(t *testing.T, b *Balancer, ready int) {
 	t.Helper()
-	for end := time.Now().Add(10 * time.Second); b.Ready() != ready; time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(time.Minute); b.Ready() != ready; time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatalf("got %d nodes ready, want %d", b.Ready(), ready)
 		}
