@@ -245,6 +245,32 @@ func TestDamagedNewestSnapshotIsNotPassedOver(t *testing.T) {
 	}
 }
 
+// A flipped bit anywhere in a meta file is found, also where JSON reads the same: in
+// the name of a member that is 0, or in the case of a letter.
+func TestEveryBitOfMetaCounts(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "snapshots")
+	id := mustTake(t, openSnapshots(t, dir), 10, 1, 100)
+	name := snapshotName{text: id, index: 10, term: 1}
+	path := filepath.Join(dir, id, metaFile)
+	meta, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := readMeta(dir, name); err != nil {
+		t.Fatalf("intact: got %v", err)
+	}
+	for i := range 8 * len(meta) {
+		rotten := bytes.Clone(meta)
+		rotten[i/8] ^= 1 << (i % 8)
+		if err := os.WriteFile(path, rotten, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := readMeta(dir, name); !errors.Is(err, ErrCorrupt) {
+			t.Errorf("%q became %q: got %v, want ErrCorrupt", meta[i/8], rotten[i/8], err)
+		}
+	}
+}
+
 func TestDamagedOlderSnapshotIsLeftOut(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "snapshots")
 	s := openSnapshots(t, dir)
