@@ -259,14 +259,23 @@ func TestEveryBitOfMetaCounts(t *testing.T) {
 	if _, err := readMeta(dir, name); err != nil {
 		t.Fatalf("intact: got %v", err)
 	}
-	for i := range 8 * len(meta) {
-		rotten := bytes.Clone(meta)
-		rotten[i/8] ^= 1 << (i % 8)
-		if err := os.WriteFile(path, rotten, 0o600); err != nil {
-			t.Fatal(err)
+	file, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	for i := range meta {
+		for bit := range 8 {
+			rotten := meta[i] ^ 1<<bit
+			if _, err := file.WriteAt([]byte{rotten}, int64(i)); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := readMeta(dir, name); !errors.Is(err, ErrCorrupt) {
+				t.Errorf("%q at byte %d became %q: got %v, want ErrCorrupt", meta[i], i, rotten, err)
+			}
 		}
-		if _, err := readMeta(dir, name); !errors.Is(err, ErrCorrupt) {
-			t.Errorf("%q became %q: got %v, want ErrCorrupt", meta[i/8], rotten[i/8], err)
+		if _, err := file.WriteAt(meta[i:i+1], int64(i)); err != nil {
+			t.Fatal(err)
 		}
 	}
 }
