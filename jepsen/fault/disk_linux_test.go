@@ -3,7 +3,9 @@ package fault_test
 import (
 	"bytes"
 	"errors"
+	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"syscall"
 	"testing"
@@ -76,6 +78,41 @@ func breakAfterAppend(t *testing.T, d *fault.Disk, path string) time.Duration {
 		t.Fatal(err)
 	}
 	return took
+}
+
+// A mount namespace that somebody makes keeps a disk that was broken, whatever is
+// unmounted here.
+func TestRemountBesideAnotherNamespace(t *testing.T) {
+	d := newDisk(t)
+	keeper := exec.Command("unshare", "--mount", "cat") // until its input ends
+	stdin, err := keeper.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	stdout, err := keeper.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := keeper.Start(); err != nil {
+		t.Skip(err)
+	}
+	t.Cleanup(func() {
+		if err := errors.Join(stdin.Close(), keeper.Wait()); err != nil && !t.Skipped() {
+			t.Error(err)
+		}
+	})
+	if _, err := stdin.Write([]byte("there")); err != nil {
+		t.Skip(err)
+	}
+	if _, err := io.ReadFull(stdout, make([]byte, len("there"))); err != nil {
+		t.Skip(err)
+	}
+	if err := errors.Join(d.Break(), d.Remount()); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(d.Path(), "log"), nil, 0o600); err != nil {
+		t.Errorf("after the power is back: %v", err)
+	}
 }
 
 func TestFullDisk(t *testing.T) {
