@@ -43,7 +43,7 @@ func (c *trio) drive(timeout time.Duration) *clusterLoad {
 		Endpoint: "http://cluster", Transport: c.balanced(), Recorder: c.recorder, Run: "c" + strconv.FormatUint(seed, 36),
 		Producers: 3, Consumers: 6, Pause: 15 * time.Millisecond, Timeout: timeout, Seed: seed,
 	}}
-	setup := &workload.Client{Endpoint: d.load.Endpoint, Recorder: c.recorder, HTTP: &http.Client{Transport: d.load.Transport}}
+	setup := &workload.Client{Endpoint: d.load.Endpoint, Recorder: c.recorder, Timeout: patience, HTTP: &http.Client{Transport: d.load.Transport}}
 	d.load.Queues = []workload.Queue{createQueue(c.t, setup, "short", "2"), createQueue(c.t, setup, "long", "4")}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(c.t.Context()))
 	d.cancel = cancel
@@ -61,6 +61,16 @@ func (d *clusterLoad) stop() {
 	<-d.driven
 }
 
+// check holds what has been recorded by now against the promises.
+func (d *clusterLoad) check(slack time.Duration, drained bool) checker.Report {
+	return checker.Check(d.c.recorder.Operations(), checker.Options{
+		Queues:  map[string]checker.Queue{"short": {VisibilityTimeout: 2 * time.Second}, "long": {VisibilityTimeout: 4 * time.Second}},
+		Slack:   slack,
+		Cluster: true,
+		Drained: drained,
+	})
+}
+
 // judge ends the load, restarts every node, so that what was under way is decided,
 // empties the queues and holds the history against the promises. Messages may be
 // late by slack.
@@ -76,13 +86,7 @@ func (d *clusterLoad) judge(slack time.Duration) checker.Coverage {
 		t.Fatal(err)
 	}
 	drained := drain(t, d.load)
-	operations := d.c.recorder.Operations()
-	report := checker.Check(operations, checker.Options{
-		Queues:  map[string]checker.Queue{"short": {VisibilityTimeout: 2 * time.Second}, "long": {VisibilityTimeout: 4 * time.Second}},
-		Slack:   slack,
-		Cluster: true,
-		Drained: drained,
-	})
+	report := d.check(slack, drained)
 	t.Log(report.Coverage)
 	if len(report.Violations) > 0 {
 		t.Errorf("history in %s:\n%s", d.file.Name(), report)

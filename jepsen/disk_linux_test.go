@@ -36,11 +36,12 @@ func newDisk(t *testing.T, size int64) *fault.Disk {
 	return disk
 }
 
-// startOnDisk runs a node on a disk of its own, whose faults hit nobody else.
+// startOnDisk runs a node on a disk of its own, whose faults hit nobody else. What it
+// cannot do it refuses soon, but not because the machine stood still for seconds.
 func startOnDisk(t *testing.T, flags ...string) (*fault.Disk, *fault.Node) {
 	t.Helper()
 	disk := newDisk(t, 128<<20)
-	flags = append(flags, "--disk-reserve", "32MiB", "--request-timeout", "2s")
+	flags = append(flags, "--disk-reserve", "32MiB", "--request-timeout", "5s")
 	node := startNodeIn(t, filepath.Join(disk.Path(), "data"), flags...)
 	return disk, node
 }
@@ -70,7 +71,7 @@ func TestBrokenDiskEndsTheNode(t *testing.T) {
 	if o := client.Send(t.Context(), q, "after", history.QueueDefault); o.Outcome == history.OK {
 		t.Error("a send to a broken disk was acknowledged")
 	}
-	expectExit(t, node, 4, 10*time.Second)
+	expectExit(t, node, 4, time.Minute)
 	if err := disk.Remount(); err != nil {
 		t.Fatal(err)
 	}
@@ -138,7 +139,7 @@ func TestPowerFailsDuringSnapshots(t *testing.T) {
 			t.Fatal(err)
 		}
 		client.Send(t.Context(), q, "after", history.QueueDefault) // the node notices
-		expectExit(t, node, 4, 10*time.Second)
+		expectExit(t, node, 4, time.Minute)
 		if err := disk.Remount(); err != nil {
 			t.Fatal(err)
 		}
@@ -216,10 +217,10 @@ func TestNoSpaceEndsTheNode(t *testing.T) {
 	if err := disk.Fill(128 << 10); err != nil { // the file system needs some for the ballast itself
 		t.Fatal(err)
 	}
-	for o := (history.Operation{Outcome: history.OK}); o.Outcome == history.OK; {
-		o = client.Receive(t.Context(), q, 1, history.QueueDefault, 0)
+	for end := time.Now().Add(time.Minute); node.Running() && time.Now().Before(end); {
+		client.Receive(t.Context(), q, 1, history.QueueDefault, 0)
 	}
-	expectExit(t, node, 6, 10*time.Second)
+	expectExit(t, node, 6, time.Minute)
 	if err := disk.Free(); err != nil {
 		t.Fatal(err)
 	}
@@ -232,14 +233,12 @@ func TestNoSpaceEndsTheNode(t *testing.T) {
 // awaitSend sends until an answer is as wanted, which it must be soon.
 func awaitSend(t *testing.T, c *workload.Client, q workload.Queue, wanted func(history.Operation) bool) history.Operation {
 	t.Helper()
-	patient := *c
-	patient.Timeout = 20 * time.Second
-	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
-		if o := patient.Send(t.Context(), q, "probe", history.QueueDefault); wanted(o) {
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
+		if o := c.Send(t.Context(), q, "probe", history.QueueDefault); wanted(o) {
 			return o
 		}
 	}
-	t.Fatal("no send was answered as wanted within 20 s")
+	t.Fatal("no send was answered as wanted within a minute")
 	return history.Operation{}
 }
 
@@ -261,7 +260,7 @@ func TestStalledDiskEndsTheNode(t *testing.T) {
 		t.Error("a send to a frozen disk was acknowledged")
 	}
 	for listens(node) {
-		if took := time.Since(start); took > 15*time.Second {
+		if took := time.Since(start); took > bar(15*time.Second, time.Minute) {
 			t.Fatalf("the node listens %v after its disk froze", took)
 		}
 		time.Sleep(50 * time.Millisecond) // between two looks
@@ -269,7 +268,7 @@ func TestStalledDiskEndsTheNode(t *testing.T) {
 	if err := disk.Thaw(); err != nil {
 		t.Fatal(err)
 	}
-	expectExit(t, node, 5, 10*time.Second)
+	expectExit(t, node, 5, time.Minute)
 	restart(t, node)
 	if c := succeed(t, client.Count(t.Context(), q)); c.Visible < len(bodies) || c.Visible > len(bodies)+1 {
 		t.Errorf("%d visible, want %d, and perhaps the one whose answer was lost", c.Visible, len(bodies))

@@ -23,7 +23,7 @@ func TestKillFIFO(t *testing.T) {
 	node := startNode(t, "--test-mode", "--test-snapshot-entries", plan.snapshot, "--test-dedup-window", window.String())
 	s := newStorm(t, node, plan)
 	load := workload.FIFO{Standard: s.load("f"), Groups: 20}
-	setup := &workload.Client{Endpoint: node.Endpoint(), Recorder: s.recorder}
+	setup := newClient(t, node)
 	load.Queues = []workload.Queue{
 		createFIFO(t, setup, "queue.fifo", "2", "queue"), createFIFO(t, setup, "group.fifo", "2", "messageGroup"),
 	}

@@ -68,7 +68,7 @@ func (s *storm) load(run string) workload.Standard {
 func (s *storm) blowStandard(strike func()) {
 	s.t.Helper()
 	load := s.load("k")
-	setup := &workload.Client{Endpoint: s.node.Endpoint(), Recorder: s.recorder}
+	setup := newClient(s.t, s.node)
 	load.Queues = []workload.Queue{createQueue(s.t, setup, "short", "2"), createQueue(s.t, setup, "long", "4")}
 	s.blow(load, strike, standardDemands, map[string]checker.Queue{
 		"short": {VisibilityTimeout: 2 * time.Second}, "long": {VisibilityTimeout: 4 * time.Second},
