@@ -39,9 +39,8 @@ type Balancer struct {
 	nodes []*node
 	turns *turns
 	proxy *httputil.ReverseProxy
+	looks *http.Client // by which nodes are asked whether they are ready
 	next  atomic.Uint64
-
-	lookTimeout time.Duration // lookTimeout, but in tests
 }
 
 type node struct {
@@ -50,9 +49,9 @@ type node struct {
 }
 
 // New makes a balancer of the nodes with these API URLs, which it reaches by
-// transport. None counts as ready before Watch has asked it.
+// transport. None counts as ready before it was asked.
 func New(endpoints []string, transport http.RoundTripper) (*Balancer, error) {
-	b := &Balancer{lookTimeout: lookTimeout}
+	b := &Balancer{looks: &http.Client{Transport: transport, Timeout: lookTimeout}}
 	b.turns = &turns{balancer: b, transport: transport}
 	for _, endpoint := range endpoints {
 		u, err := url.Parse(endpoint)
@@ -101,8 +100,7 @@ func (b *Balancer) ServeHTTP(w http.ResponseWriter, r *http.Request) { b.proxy.S
 func (b *Balancer) Watch(ctx context.Context, changed func(endpoint string, ready bool)) {
 	var watchers sync.WaitGroup
 	for _, n := range b.nodes {
-		client := &http.Client{Transport: b.turns.transport, Timeout: b.lookTimeout}
-		watchers.Go(func() { n.watch(ctx, client, changed) })
+		watchers.Go(func() { n.watch(ctx, b.looks, changed) })
 	}
 	watchers.Wait()
 }
@@ -161,12 +159,21 @@ func (t *turns) RoundTrip(r *http.Request) (*http.Response, error) {
 			return nil, err
 		}
 	}
+	response, err := t.try(r, body, func(n *node) bool { return n.ready.Load() })
+	if errors.Is(err, errNone) { // this machine may have stood still while it waited for their answers
+		return t.try(r, body, func(n *node) bool { return n.ask(r.Context(), t.balancer.looks) })
+	}
+	return response, err
+}
+
+// try sends the request to the next node that is ready.
+func (t *turns) try(r *http.Request, body []byte, ready func(*node) bool) (*http.Response, error) {
 	nodes := t.balancer.nodes
 	first := t.balancer.next.Add(1)
 	err := errNone
 	for i := range nodes {
 		n := nodes[(first+uint64(i))%uint64(len(nodes))]
-		if !n.ready.Load() {
+		if !ready(n) {
 			continue
 		}
 		try := r.Clone(r.Context())

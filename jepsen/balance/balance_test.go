@@ -42,7 +42,7 @@ func serveBalancer(t *testing.T, ready int, endpoints ...string) (*Balancer, *ht
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.lookTimeout = time.Minute
+	b.looks.Timeout = time.Minute
 	ctx, cancel := context.WithCancel(t.Context())
 	var watching sync.WaitGroup
 	watching.Go(func() { b.Watch(ctx, nil) })
@@ -107,6 +107,21 @@ func TestRequestsGoAround(t *testing.T) {
 	}
 	if _ = response.Body.Close(); response.StatusCode != http.StatusServiceUnavailable {
 		t.Errorf("got %s with no node ready, want 503", response.Status)
+	}
+}
+
+// Nodes of which none was ready when it was asked last are asked again: the machine
+// may have stood still.
+func TestNoneIsReadyAsksAgain(t *testing.T) {
+	a := newBackend(t, "a")
+	b, err := New([]string{a.URL}, &http.Transport{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(b)
+	defer server.Close()
+	if got := ask(t, server.URL, 2); got["a"] != 2 {
+		t.Errorf("got %v, want all from a", got)
 	}
 }
 
