@@ -134,7 +134,8 @@ var unreadableCodes = map[sqs.Code]sns.Code{
 	sqs.RequestThrottled: sns.Throttling,
 }
 
-// snsStatuses has the codes whose HTTP status is not 400 (spec §1.4).
+// snsStatuses has the codes whose HTTP status is not 400 (SNS API reference, the
+// errors of each action).
 var snsStatuses = map[sns.Code]int{
 	sns.NotFound:                  404,
 	sns.ResourceNotFound:          404,

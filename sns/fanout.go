@@ -60,14 +60,16 @@ func (s *State) goOn(at *Moment, left *int) {
 	for *left > 0 && len(s.unfinished) > 0 {
 		t := s.unfinished[0]
 		s.working = t.key
-		s.unfinished = slices.Delete(s.unfinished, 0, 1)
+		s.unfinished[0] = nil
+		s.unfinished = s.unfinished[1:]
 		for *left > 0 && len(t.fanOuts) > 0 {
 			f := t.fanOuts[0]
 			if !s.fan(at, t, f, left) {
 				break
 			}
 			s.waiting -= len(f.record)
-			t.fanOuts = slices.Delete(t.fanOuts, 0, 1)
+			t.fanOuts[0] = nil
+			t.fanOuts = t.fanOuts[1:]
 		}
 		if len(t.fanOuts) > 0 {
 			s.unfinished = append(s.unfinished, t)
@@ -77,6 +79,9 @@ func (s *State) goOn(at *Moment, left *int) {
 
 // dropFanOuts gives up what waits in a topic.
 func (s *State) dropFanOuts(t *topic) {
+	if len(t.fanOuts) == 0 {
+		return
+	}
 	for _, f := range t.fanOuts {
 		s.waiting -= len(f.record)
 	}
@@ -189,9 +194,9 @@ func (s *State) deliver(at *Moment, t *topic, sub *subscription, f *fanOut) {
 }
 
 // canBeRaw reports whether a queue's message can be what this one is: with a text,
-// and with no more attributes than it may have.
+// of characters that it may have, and with no more attributes than it may have.
 func canBeRaw(m *Message) bool {
-	return len(m.TextFor(SQS)) > 0 && len(m.Attributes) <= MaxQueueAttributes
+	return len(m.TextFor(SQS)) > 0 && !m.Unfit && len(m.Attributes) <= MaxQueueAttributes
 }
 
 // send puts one copy into a queue. To a standard queue of a FIFO topic neither id

@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"log/slog"
-	"net"
 	"time"
 
 	"holdfast.internal/cluster"
@@ -48,7 +47,7 @@ func (f *serveFlags) checkCluster() error {
 	case certificates && (f.PeerCA == "" || f.PeerCert == "" || f.PeerKey == ""):
 		return fmt.Errorf("--peer-ca, --peer-cert and --peer-key go together")
 	}
-	if _, _, err := net.SplitHostPort(f.peerAddress(members)); err != nil {
+	if _, err := peer.SplitAddress(f.peerAddress(members)); err != nil {
 		return fmt.Errorf("--peer %q: want HOST:PORT", f.Peer)
 	}
 	if f.InsecurePeers && !f.Insecure {
@@ -65,7 +64,7 @@ func (f *serveFlags) checkLoopback(members []peer.Target) error {
 		addresses = append(addresses, m.Address)
 	}
 	for _, address := range addresses {
-		if host, _, err := net.SplitHostPort(address); err != nil || !isLoopback(host) {
+		if host, err := peer.SplitAddress(address); err != nil || !isLoopback(host) {
 			return fmt.Errorf("--insecure-peers is for loopback addresses, and %s is none: make certificates (holdfast cert), or say --insecure", address)
 		}
 	}

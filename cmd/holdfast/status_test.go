@@ -15,7 +15,7 @@ func TestStatusTable(t *testing.T) {
 		Groups:  []admin.Group{{Applied: 120, Commit: 121, Snapshot: 100, First: 90, Last: 122, LogBytes: 3 << 20, ParkedPolls: 5}},
 		Members: []admin.Member{{Name: "n1", Up: true}, {Name: "n2", Up: true, LagEntries: 7, LastContactMS: 130}, {Name: "n3", LagEntries: 9, LastContactMS: 65_432}, {Name: "n4"}},
 		Time:    admin.Time{WallOffsetMS: -12},
-		Totals:  admin.Totals{Queues: 2, Visible: 30, InFlight: 4, Delayed: 1},
+		Totals:  admin.Totals{Queues: 2, Topics: 3, Subscriptions: 9, Visible: 30, InFlight: 4, Delayed: 1},
 		Disk:    admin.Disk{State: "ok", FreeBytes: 5 << 30, FsyncP50US: 350, FsyncP99US: 1500},
 		Memory:  admin.Memory{RSSBytes: 80 << 20},
 	}

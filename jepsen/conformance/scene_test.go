@@ -19,7 +19,7 @@ type scene struct {
 	endpoint string
 }
 
-// script is one case. Its id is that of the specification (P5, Q1 …) or a name.
+// script is one case. Its id is one of README.md (P5, Q1 …) or a name.
 type script struct {
 	id      string
 	title   string

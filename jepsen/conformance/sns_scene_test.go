@@ -10,7 +10,7 @@ import (
 // stage is one case of SNS being played. Its queues are asked in AWS JSON.
 type stage struct{ *scene }
 
-// act is one case of SNS. Its id is that of the specification (C46), or a name.
+// act is one case of SNS. Its id is one of README.md (C46), or a name.
 type act struct {
 	id      string
 	title   string
@@ -41,7 +41,7 @@ func (s *stage) sns(action string, members in) answer {
 	return s.request(snsRequest(action, members))
 }
 
-// voids are the actions without an output (spec §1.3).
+// voids are the actions without an output (SNS API reference).
 var voids = map[string]bool{
 	"AddPermission": true, "RemovePermission": true, "DeleteTopic": true, "SetTopicAttributes": true,
 	"SetSubscriptionAttributes": true, "Unsubscribe": true, "PutDataProtectionPolicy": true,
