@@ -3,6 +3,7 @@ package jepsen_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"maps"
 	"net"
@@ -212,14 +213,12 @@ func TestFullDiskHealsWhenQueuesAreEmptied(t *testing.T) {
 func TestNoSpaceEndsTheNode(t *testing.T) {
 	disk, node := startOnDisk(t)
 	client := newClient(t, node)
-	q := createQueue(t, client, "q", "0") // receives hide nothing, and are entries of the log all the same
+	q := createQueue(t, client, "q", "300")
 	bodies := fill(t, client, q, 10)
 	if err := disk.Fill(128 << 10); err != nil { // the file system needs some for the ballast itself
 		t.Fatal(err)
 	}
-	for end := time.Now().Add(time.Minute); node.Running() && time.Now().Before(end); {
-		client.Receive(t.Context(), q, 1, history.QueueDefault, 0)
-	}
+	writeUntilEnd(t, node, client, q)
 	expectExit(t, node, 6, time.Minute)
 	if err := disk.Free(); err != nil {
 		t.Fatal(err)
@@ -227,6 +226,26 @@ func TestNoSpaceEndsTheNode(t *testing.T) {
 	restart(t, node)
 	if c := succeed(t, client.Count(t.Context(), q)); c.Visible != len(bodies) {
 		t.Errorf("%d visible, want %d", c.Visible, len(bodies))
+	}
+}
+
+// writeUntilEnd sets a large attribute again and again until the node has ended: of
+// what passes when the disk is low it takes the most space in the log, which has some
+// ahead.
+func writeUntilEnd(t *testing.T, node *fault.Node, c *workload.Client, q workload.Queue) {
+	t.Helper()
+	arn, err := c.ARN(t.Context(), q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	policy := fmt.Sprintf(`{"Version":"2012-10-17","Id":%q,"Statement":[{"Effect":"Allow","Principal":"*","Action":"SQS:SendMessage","Resource":%q}]}`,
+		strings.Repeat("x", 7900), arn)
+	in := map[string]any{"QueueUrl": q.URL, "Attributes": map[string]string{"Policy": policy}}
+	for end := time.Now().Add(3 * time.Minute); node.Running() && time.Now().Before(end); {
+		err := c.Call(t.Context(), "SetQueueAttributes", in, nil)
+		if refused, ok := errors.AsType[*workload.RefusedError](err); ok && refused.Status/100 == 4 {
+			t.Fatal(err)
+		}
 	}
 }
 
