@@ -160,8 +160,8 @@ func snsStatus(code sns.Code) int {
 // snsAnswerTo is answerTo for SNS.
 func snsAnswerTo(err error) (answer *sns.Error, done outcome, fault bool) {
 	if errors.As(err, &answer) {
-		if snsStatus(answer.Code) >= 500 {
-			return answer, outcomeNotApplied, false
+		if snsStatus(answer.Code) >= 500 { // as in answerTo
+			return answer, outcomeUnknown, false
 		}
 		return answer, outcomeDecided, false
 	}

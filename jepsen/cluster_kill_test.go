@@ -27,7 +27,7 @@ func TestClusterKillLeader(t *testing.T) {
 		return c.Sent >= 20*kills && c.AcrossFaults >= kills && c.LeasesAcross >= kills/2
 	}
 	var outages []time.Duration
-	for i := 0; i < kills || i < 4*kills && !enough(load.check(0, false).Coverage); i++ { // less happens on a slow machine
+	for i := 0; i < kills || i < 4*kills && !enough(load.coverage()); i++ { // less happens on a slow machine
 		leader := c.leader()
 		outages = append(outages, c.outage(probed, c.Others(leader), func() { c.kill(leader) }))
 		c.restart(leader)
@@ -61,13 +61,7 @@ func TestClusterKillAll(t *testing.T) {
 	for range kills {
 		time.Sleep(2 * time.Second) // of load
 		w.expectOpen()
-		if err := c.Kill(); err != nil {
-			t.Fatal(err)
-		}
-		c.recorder.Fault("kill all")
-		if err := c.Start(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		c.restartAll()
 		w.expectOpen()
 	}
 	load.judge(bar(10*time.Second, 15*time.Second)) // nobody was there

@@ -11,6 +11,7 @@
 //	history      the record
 //	checker      what a history proves about the broker
 //	bench        load, measured against an echo server (`holdfast bench`)
+//	mutate       does a test fail when a line of a room is broken? (`make mutate`)
 //	conformance  what AWS answers, case by case
 //	clients      AWS SDKs in other languages (`make test-clients`)
 //
