@@ -145,12 +145,12 @@ func (b *broker) start(ctx context.Context, f *serveFlags) error {
 
 func (b *broker) apiURL() string {
 	if b.https {
-		return "https://" + b.apiPort.Addr().String()
+		return portURL("https", b.apiPort.Addr())
 	}
-	return "http://" + b.apiPort.Addr().String()
+	return portURL("http", b.apiPort.Addr())
 }
 
-func (b *broker) adminURL() string { return "http://" + b.adminPort.Addr().String() }
+func (b *broker) adminURL() string { return portURL("http", b.adminPort.Addr()) }
 
 // wait returns when ctx is done and the broker has stopped, or when a port
 // fails. On SIGHUP it rereads the certificates.
