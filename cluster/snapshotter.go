@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"runtime"
 	"sync/atomic"
 	"time"
 
@@ -35,7 +36,7 @@ const (
 	snapshotHalfBytes = snapshotLogBytes
 
 	// snapshotScarceBytes is the same of both, and of the log, while the disk is
-	// below its reserve: what consumers have let go is given back soon.
+	// below its reserve, or memory over its limit: what can be given back is, soon.
 	snapshotScarceBytes = 1 << 20
 
 	// snapshotPause is kept after a snapshot, in multiples of its duration, so
@@ -61,6 +62,7 @@ type snapshotter struct {
 	bodies  int64         // so many of which make one due
 	live    func() liveBodies
 	disk    func() (free int64, low bool)
+	full    func() bool // memory is over its limit
 	elapsed func() time.Duration
 	ending  func() bool // the node gives up a snapshot that is being written
 	entries uint64      // test knob: due after so many entries; 0: off
@@ -115,6 +117,7 @@ func newSnapshotter(c Config, g *group, s *stores, disk *gauges) *snapshotter {
 			r := disk.read()
 			return r.free, r.lowDisk
 		},
+		full:    func() bool { return disk.read().fullHeap },
 		take:    func() error { return g.raft.Load().Snapshot().Error() },
 		applied: g.machine.AppliedIndex,
 		written: func() uint64 { return replayed + s.written() },
@@ -173,7 +176,7 @@ func (s *snapshotter) due() bool {
 	case freed >= snapshotHalfBytes && freed >= s.live().disk/2:
 		return true
 	}
-	return max(written, freed) >= snapshotScarceBytes && s.gains()
+	return max(written, freed) >= snapshotScarceBytes && (s.full() || s.gains())
 }
 
 // gains reports whether the disk is below its reserve and a snapshot gives more
@@ -216,6 +219,9 @@ func (s *snapshotter) snapshot(ctx context.Context) {
 		return
 	default:
 		s.taken.Add(1)
+		if s.full() { // sends wait for what is alive to be counted anew
+			runtime.GC()
+		}
 		s.log.Info("snapshot taken", "applied", mark.applied, "duration", now-began, "pause", s.machine.newest())
 	}
 	s.failed = false
