@@ -15,6 +15,7 @@ import (
 
 	"github.com/hashicorp/raft"
 
+	"holdfast.internal/raftfsm"
 	"holdfast.internal/sqs"
 	"holdfast.internal/wal"
 )
@@ -59,6 +60,34 @@ func TestFailedWriteIsNoAnswer(t *testing.T) {
 	})
 }
 
+// A raft that is opened anew does not lead, whatever the one before it has begun.
+func TestRaftOpenedAnewWhileNodeTakesOver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := bubbleConfig()
+		n := start(t, c)
+		createQueue(t, n)
+		reopen := func() {
+			if err := n.group.reopen(func() error { return nil }); err != nil {
+				t.Error(err)
+			}
+		}
+		seed, letGo := n.group.seed, make(chan struct{})
+		n.group.seed = func() raftfsm.Settings {
+			<-letGo
+			return seed()
+		}
+		reopen()
+		time.Sleep(3 * time.Second) // it takes over, as far as the seed
+		reopen()
+		close(letGo)
+		synctest.Wait()
+		if n.group.leading.Load() && n.group.raft.Load().State() != raft.Leader {
+			t.Error("the node leads, and raft does not")
+		}
+		send(t, n, "m", 0)
+	})
+}
+
 func TestNoLeaderUntilDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := bubbleConfig()
@@ -90,9 +119,16 @@ func TestGrowingCommandsAreRefusedBelowReserve(t *testing.T) {
 	c.DiskReserve = 1 << 62
 	n = start(t, c)
 	command, content := sendMessage("refused", 0)
-	brief, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
-	defer cancel()
-	if _, err := n.Do(brief, command, content); !errors.Is(err, ErrOverloaded) {
+	ctx, leave := context.WithCancel(t.Context())
+	defer leave()
+	refused := make(chan error, 1)
+	go func() {
+		_, err := n.Do(ctx, command, content)
+		refused <- err
+	}()
+	awaitHold(t, n)
+	leave()
+	if err := <-refused; !errors.Is(err, ErrOverloaded) {
 		t.Errorf("got %v, want %v", err, ErrOverloaded)
 	}
 	d := receive(t, n, 0)
@@ -105,6 +141,22 @@ func TestGrowingCommandsAreRefusedBelowReserve(t *testing.T) {
 	}
 	if n.Metrics().Refused != 1 {
 		t.Errorf("got %d refusals, want 1", n.Metrics().Refused)
+	}
+}
+
+// awaitHold waits until a command stands in the line of admission.
+func awaitHold(t *testing.T, n *Node) {
+	t.Helper()
+	a := n.group.admission
+	waits := func() bool {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		return a.waiting.Len() > 0
+	}
+	for end := time.Now().Add(time.Minute); !waits(); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("no command waits")
+		}
 	}
 }
 

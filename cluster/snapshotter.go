@@ -163,27 +163,26 @@ func (s *snapshotter) due() bool {
 		return true
 	case now-s.last.at >= snapshotAge:
 		return true
-	case s.freed() >= snapshotFreedBytes:
-		return true
 	}
-	if now-s.last.at < snapshotPause*s.last.duration {
-		return false
-	}
-	written, freed := s.written()-s.last.written, s.freed()
+	live := s.live()
+	written, freed := s.written()-s.last.written, s.freed(live)
 	switch {
+	case freed >= snapshotFreedBytes:
+		return true
+	case now-s.last.at < snapshotPause*s.last.duration:
+		return false
 	case written >= snapshotLogBytes:
 		return true
-	case freed >= snapshotHalfBytes && freed >= s.live().disk/2:
+	case freed >= snapshotHalfBytes && freed >= live.disk/2:
 		return true
 	}
-	return max(written, freed) >= snapshotScarceBytes && (s.full() || s.gains())
+	return max(written, freed) >= snapshotScarceBytes && (s.full() || s.gains(live.messages))
 }
 
 // gains reports whether the disk is below its reserve and a snapshot gives more
 // of it back than it takes: at least half of the messages are gone, and there is
 // room for what it writes, about the live part of the bodies that are in no snapshot.
-func (s *snapshotter) gains() bool {
-	live := s.live().messages
+func (s *snapshotter) gains(live uint64) bool {
 	s.peak = max(s.peak, live)
 	free, low := s.disk()
 	if !low || live > s.peak/2 {
@@ -194,8 +193,7 @@ func (s *snapshotter) gains() bool {
 
 // freed is about how many bytes of bodies fewer are live than at the last
 // snapshot.
-func (s *snapshotter) freed() uint64 {
-	live := s.live()
+func (s *snapshotter) freed(live liveBodies) uint64 {
 	if live.messages >= s.last.messages {
 		return 0
 	}

@@ -154,6 +154,7 @@ func (m *Machine) applyToQueues(o *Outcome, c sqs.Command, contents [][]byte) {
 		return
 	}
 	o.Result = result
+	m.permissions.follow(m.state.queues, c)
 	if sent, ok := result.(sqs.SendMessageBatchResult); ok {
 		m.storeSent(sent, contents)
 	}

@@ -1,6 +1,7 @@
 package wal
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -81,6 +82,12 @@ func (m snapshotMeta) checksum() (string, error) {
 	m.MetaChecksum = ""
 	b, err := json.Marshal(m)
 	return formatChecksum(xxhash.Sum64(b)), err
+}
+
+// encode returns the bytes of meta.json.
+func (m snapshotMeta) encode() ([]byte, error) {
+	b, err := json.MarshalIndent(m, "", "  ")
+	return append(b, '\n'), err
 }
 
 func formatChecksum(sum uint64) string { return fmt.Sprintf("%016x", sum) }
@@ -193,6 +200,15 @@ func (s *Snapshots) openManifest(m snapshotMeta) ([]*bodySegment, error) {
 	return s.options.Segments.adopt(bodies.Segments)
 }
 
+// pace calls write as Segments.pace does: states share the disk with the log as well,
+// and Stop ends them.
+func (s *Snapshots) pace(write func() error) error {
+	if s.options.Segments == nil {
+		return write()
+	}
+	return s.options.Segments.pace(write)
+}
+
 func (s *Snapshots) statePath(id string) string { return filepath.Join(s.dir, id, stateFile) }
 
 // snapshotName is the parsed name of a snapshot's directory.
@@ -298,6 +314,11 @@ func readMeta(dir string, name snapshotName) (snapshotMeta, error) {
 	}
 	if m.Format != metaFormat {
 		return m, fmt.Errorf("snapshot %s has format %d, this version reads %d", name.text, m.Format, metaFormat)
+	}
+	// The checksum is of what was read: a name that is damaged is not missed where
+	// the value is 0, nor the case of a letter anywhere.
+	if written, err := m.encode(); err != nil || !bytes.Equal(written, b) {
+		return m, corrupt(path, 0, "%v", errChecksum)
 	}
 	if m.ID != name.text || m.Index != name.index || m.Term != name.term {
 		return m, corrupt(path, 0, "it describes snapshot %s", m.ID)
