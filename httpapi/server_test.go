@@ -39,14 +39,26 @@ func serve(t testing.TB, broker *stateBroker, c httpapi.Config) *endpoint {
 // serveBroker is serve with a broker around the one that holds the state.
 func serveBroker(t testing.TB, state *stateBroker, broker httpapi.Broker, c httpapi.Config) *endpoint {
 	t.Helper()
+	return serveOn(t, listen(t), state, broker, c)
+}
+
+// listen opens a port. What clients send to it before it is served waits for that.
+func listen(t testing.TB) net.Listener {
+	t.Helper()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ln
+}
+
+// serveOn is serveBroker on a port that is open.
+func serveOn(t testing.TB, ln net.Listener, state *stateBroker, broker httpapi.Broker, c httpapi.Config) *endpoint {
+	t.Helper()
 	if c.NewID == nil {
 		c.NewID = countedIDs()
 	}
 	server, err := httpapi.New(broker, c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
