@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/base64"
+	"encoding/xml"
 	"fmt"
 	"io"
 	"net"
@@ -14,6 +15,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/cockroachdb/datadriven"
 	"github.com/valyala/fasthttp"
@@ -159,6 +161,33 @@ func TestStatusLine(t *testing.T) {
 	} {
 		if got := e.raw(request).header["status line"]; got != want {
 			t.Errorf("%.80q: got %s, want %s", request, got, want)
+		}
+	}
+}
+
+// TestUnparsedRequests looks at answers to what nobody could read: an SDK of either
+// service finds code and message in them.
+func TestUnparsedRequests(t *testing.T) {
+	e := serve(t, newStateBroker(), httpapi.Config{ReadTimeout: 100 * time.Millisecond})
+	for request, want := range map[string]string{
+		"GET / HTTP/1.1\r\nHost: x\r\nX: " + strings.Repeat("x", 10_000): "431 RequestHeaderSectionTooLarge: The head of the request is larger than the limit.",
+		"GET / HTTP/1.1\r\n\r\n": "400 MalformedInput: The request is not valid HTTP.",
+		"GET / HTTP/1.1\r\n":     "408 RequestTimeout: The request did not come in time.",
+	} {
+		r := e.raw(request)
+		var document struct {
+			XMLName   xml.Name `xml:"ErrorResponse"`
+			Type      string   `xml:"Error>Type"`
+			Code      string   `xml:"Error>Code"`
+			Message   string   `xml:"Error>Message"`
+			RequestID string   `xml:"RequestId"`
+		}
+		if err := xml.Unmarshal([]byte(r.body), &document); err != nil {
+			t.Errorf("%.80q: got %q: %v", request, r.body, err)
+			continue
+		}
+		if got := fmt.Sprintf("%d %s: %s", r.status, document.Code, document.Message); got != want || document.Type != "Sender" || document.RequestID == "" {
+			t.Errorf("%.80q: got %s %+v, want %s", request, got, document, want)
 		}
 	}
 }
