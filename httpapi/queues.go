@@ -35,7 +35,7 @@ func createQueue(r *request) error {
 	if err := sqs.ValidateQueueName(name, wantsFIFO(pairs)); err != nil {
 		return err
 	}
-	attributes, invalid := r.parseAttributes(queue, pairs, true)
+	attributes, invalid := r.parseAttributes(queue, pairs)
 	if invalid != nil {
 		return invalid
 	}
