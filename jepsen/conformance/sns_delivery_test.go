@@ -208,14 +208,6 @@ func flat(e tree) map[string]string {
 	return m
 }
 
-func attributesOf(m tree) map[string]string {
-	got := map[string]string{}
-	for _, name := range m.names("Attributes") {
-		got[name] = m.text("Attributes", name)
-	}
-	return got
-}
-
 // inOrder checks the members of a JSON object, in their order.
 func (s *stage) inOrder(document string, want ...string) {
 	s.Helper()
