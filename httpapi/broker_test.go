@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"holdfast.internal/cluster"
@@ -136,10 +137,9 @@ func (b *stateBroker) last() raftfsm.Command {
 
 // countedIDs returns a source of ids that are the same in every run.
 func countedIDs() func() [16]byte {
-	var n uint64
+	var n atomic.Uint64 // connections are served side by side
 	return func() (id [16]byte) {
-		n++
-		binary.BigEndian.PutUint64(id[8:], n)
+		binary.BigEndian.PutUint64(id[8:], n.Add(1))
 		return id
 	}
 }
