@@ -33,6 +33,7 @@ type stores struct {
 	// scan reads entries of the log, both ends included (wal.Scan).
 	scan     func(from, to uint64, visit func(*raft.Log) error) error
 	logBytes func() int64            // on disk
+	oldest   func() uint64           // index of the oldest entry on disk, 0 if there is none
 	segments func() wal.SegmentStats // of the bodies on disk
 	busy     func() time.Duration    // how long the write that runs now has been running
 	written  func() uint64           // bytes written to the log by this process
@@ -109,7 +110,7 @@ func openStores(c Config, fsyncs *histogram, fatal func(error)) (_ *stores, _ id
 	return &stores{
 		scan: scan, log: log, stable: stable, bodies: segments, repair: segments.Repair,
 		snapshots: pinnedSnapshots{snapshots, keep, log}, retention: keep, trim: log.Trim,
-		logBytes: log.Bytes, segments: segments.Stats, busy: log.Busy, written: log.Written,
+		logBytes: log.Bytes, oldest: log.Oldest, segments: segments.Stats, busy: log.Busy, written: log.Written,
 		identify: func(id identity) error { return id.write(c.DataDir) },
 		stop:     segments.Stop, close: closeAll,
 	}, id, nil
@@ -254,6 +255,10 @@ func (m *InMemory) open(name string, member bool) (*stores, identity) {
 		retention: &retention{},
 		trim:      func() error { return nil },
 		logBytes:  func() int64 { return 0 },
+		oldest: func() uint64 {
+			first, _ := m.log.FirstIndex() // it reads a field
+			return first
+		},
 		segments:  func() wal.SegmentStats { return wal.SegmentStats{} },
 		busy:      func() time.Duration { return 0 },
 		written:   func() uint64 { return 0 },

@@ -89,7 +89,7 @@ func (l *Log) deleteFront(target uint64, needed Needed) ([]segment, error) {
 	if err != nil {
 		return nil, l.fail(err)
 	}
-	l.bytes.Store(l.engine.size())
+	l.measure()
 	return slices.Concat(unwanted, excess), nil
 }
 
@@ -122,7 +122,7 @@ func (l *Log) deleteBack(last uint64) error {
 	if err := l.engine.truncateBack(last); err != nil {
 		return l.fail(err)
 	}
-	l.bytes.Store(l.engine.size())
+	l.measure()
 	return nil
 }
 
@@ -136,7 +136,7 @@ func (l *Log) reset(next uint64) error {
 	if err := l.replace(next); err != nil {
 		return l.fail(fmt.Errorf("reset log to begin with entry %d: %w", next, err))
 	}
-	l.bytes.Store(l.engine.size())
+	l.measure()
 	return nil
 }
 

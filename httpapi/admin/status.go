@@ -46,7 +46,7 @@ type Group struct {
 	Commit       uint64   `json:"commit"`
 	Applied      uint64   `json:"applied"`
 	Last         uint64   `json:"last"`
-	First        uint64   `json:"first"`
+	First        uint64   `json:"first"` // the oldest entry on disk
 	Snapshot     uint64   `json:"snapshot"`
 	LogBytes     int64    `json:"log_bytes"`
 	PendingBytes int64    `json:"pending_bytes"` // bodies that are in no snapshot yet
