@@ -69,7 +69,8 @@ func (b addressBook) ServerAddr(id raft.ServerID) (raft.ServerAddress, error) {
 }
 
 // pong is the peer.Handler of pings.
-func (n *Node) pong(context.Context, string, []byte) []byte {
+func (n *Node) pong(_ context.Context, from string, _ []byte) []byte {
+	n.members.called(from)
 	raft, r := n.group.raft.Load(), n.gauges.read()
 	leader, term, _ := n.group.leader()
 	p := pong{
@@ -102,9 +103,20 @@ func (n *Node) heard(p pong, sent, received time.Duration) {
 		n.readiness.led()
 	case p.Leads:
 		n.readiness.heard(p.Applied, n.machine.AppliedIndex())
+		n.noticeUnreached(p.Name)
 		n.group.compareSettings()
 	}
 	n.endIfDiverged(n.machine.Digests())
+}
+
+// noticeUnreached notices that the leader answers this node and does not reach it,
+// as when it looks for it at another address than where it listens.
+func (n *Node) noticeUnreached(leader string) {
+	unreached := n.members.isUnreachedBy(leader)
+	if n.unreached.Swap(unreached) != unreached && unreached {
+		n.config.Logger.Warn("the leader does not reach this node, which reaches it", "leader", leader,
+			"address", n.members.self.Address, "listens", n.config.PeerListener.Addr().String())
+	}
 }
 
 // handOver gives the leadership away before the node ends.

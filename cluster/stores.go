@@ -259,9 +259,9 @@ func (m *InMemory) open(name string, member bool) (*stores, identity) {
 			first, _ := m.log.FirstIndex() // it reads a field
 			return first
 		},
-		segments:  func() wal.SegmentStats { return wal.SegmentStats{} },
-		busy:      func() time.Duration { return 0 },
-		written:   func() uint64 { return 0 },
+		segments: func() wal.SegmentStats { return wal.SegmentStats{} },
+		busy:     func() time.Duration { return 0 },
+		written:  func() uint64 { return 0 },
 		identify: func(id identity) error {
 			if m.identify != nil {
 				if err := m.identify(id); err != nil {

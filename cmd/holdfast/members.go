@@ -48,11 +48,33 @@ func (f *serveFlags) checkCluster() error {
 	case certificates && (f.PeerCA == "" || f.PeerCert == "" || f.PeerKey == ""):
 		return fmt.Errorf("--peer-ca, --peer-cert and --peer-key go together")
 	}
-	if _, _, err := net.SplitHostPort(f.peerAddress(members)); err != nil {
-		return fmt.Errorf("--peer %q: want HOST:PORT", f.Peer)
+	if err := f.checkPeerPort(members); err != nil {
+		return err
 	}
 	if f.InsecurePeers && !f.Insecure {
 		return f.checkLoopback(members)
+	}
+	return nil
+}
+
+// checkPeerPort refuses to listen where nobody looks for this member: the others dial
+// its address in --cluster. Both may differ behind a proxy or a translation of
+// addresses, but not in the port alone.
+func (f *serveFlags) checkPeerPort(members []peer.Target) error {
+	host, port, err := net.SplitHostPort(f.peerAddress(members))
+	if err != nil {
+		return fmt.Errorf("--peer %q: want HOST:PORT", f.Peer)
+	}
+	told := addressOf(members, f.Node)
+	toldHost, toldPort, err := net.SplitHostPort(told)
+	if err != nil {
+		return fmt.Errorf("--cluster %q: want HOST:PORT", told)
+	}
+	switch {
+	case toldPort == "0":
+		return fmt.Errorf("--cluster: the others find no port 0: want the port of %q", f.Node)
+	case host == toldHost && port != toldPort:
+		return fmt.Errorf("--peer %s: the other members look for %q at %s (--cluster)", f.Peer, f.Node, told)
 	}
 	return nil
 }
@@ -77,8 +99,12 @@ func (f *serveFlags) peerAddress(members []peer.Target) string {
 	if f.Peer != "" {
 		return f.Peer
 	}
+	return addressOf(members, f.Node)
+}
+
+func addressOf(members []peer.Target, name string) string {
 	for _, m := range members {
-		if m.Name == f.Node {
+		if m.Name == name {
 			return m.Address
 		}
 	}

@@ -51,7 +51,7 @@ func TestPeerCertificateIsReread(t *testing.T) {
 	path := func(name string) string { return filepath.Join(dir, name) }
 	command(t, 0, "cert", "ca", "--dir", dir)
 	command(t, 0, "cert", "node", "n1", "--dir", dir)
-	s := serve(t, t.TempDir(), "--cluster", "n1=127.0.0.1:1,n2=127.0.0.1:2", "--peer", "127.0.0.1:0",
+	s := serve(t, t.TempDir(), "--cluster", "n1=127.0.0.1:1,n2=127.0.0.1:2", "--peer", "127.0.0.2:0",
 		"--peer-ca", path("ca.pem"), "--peer-cert", path("n1.pem"), "--peer-key", path("n1-key.pem"))
 	hangUp(t)
 	waitForLog(t, s, "certificate reread")
