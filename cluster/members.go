@@ -31,7 +31,7 @@ type members struct {
 
 	mu    sync.Mutex
 	heard map[string]report        // the newest of each; by name
-	calls map[string]time.Duration // when each has called this node last; the start of this node, if never
+	calls map[string]time.Duration // when each has called this node last, or when that was to be expected
 	term  uint64                   // of the newest leader that was heard
 }
 
@@ -50,7 +50,6 @@ func newMembers(self string, all []peer.Target, elapsed func() time.Duration) *m
 			continue
 		}
 		m.others = append(m.others, t)
-		m.calls[t.Name] = elapsed()
 	}
 	slices.SortFunc(m.others, func(a, b peer.Target) int { return strings.Compare(a.Name, b.Name) })
 	return m
@@ -98,6 +97,13 @@ func (m *members) record(p pong, applied uint64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.heard[p.Name] = report{pong: p, at: m.elapsed(), lag: applied - min(applied, p.Applied)}
+}
+
+// expectCalls says that from now on all others call this node.
+func (m *members) expectCalls() {
+	for _, t := range m.others {
+		m.called(t.Name)
+	}
 }
 
 // called notes that a member has reached this node.
