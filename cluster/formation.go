@@ -25,6 +25,10 @@ const (
 	// formTimeout is how long one of them may take over the answer.
 	formTimeout = time.Second
 
+	// formGrace is how long a cluster may take to form before what it waits for becomes
+	// a warning: nodes that are started together do not come up at once.
+	formGrace = 5 * time.Second
+
 	// formRemind is how often it is logged what a node waits for.
 	formRemind = time.Minute
 )
@@ -143,6 +147,7 @@ func (f *formation) run(ctx context.Context) error {
 	defer ticker.Stop()
 	reminder := time.NewTicker(formRemind)
 	defer reminder.Stop()
+	late, level := time.After(formGrace), slog.LevelInfo
 	said := ""
 	for f.clusterID() == "" {
 		obstacle, err := f.advance(ctx)
@@ -151,7 +156,7 @@ func (f *formation) run(ctx context.Context) error {
 		}
 		f.setObstacle(obstacle)
 		if obstacle != "" && obstacle != said && ctx.Err() == nil {
-			f.log.Warn("waiting for the cluster to form", "obstacle", obstacle)
+			f.log.Log(ctx, level, "waiting for the cluster to form", "obstacle", obstacle)
 			said = obstacle
 		}
 		select {
@@ -159,6 +164,8 @@ func (f *formation) run(ctx context.Context) error {
 			return nil
 		case <-f.formed:
 		case <-ticker.C:
+		case <-late:
+			level, said = slog.LevelWarn, ""
 		case <-reminder.C:
 			said = ""
 		}
