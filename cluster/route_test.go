@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -256,6 +257,35 @@ func TestRoute(t *testing.T) {
 		*now += upFor + 1
 		if r := m.route("", 3, false); r.known {
 			t.Errorf("%s: got %+v, by the word of one that is not up any more", test.name, r)
+		}
+	}
+}
+
+// TestDetourIsLogged once it has lasted, and its end.
+func TestDetourIsLogged(t *testing.T) {
+	var log logBuffer
+	d := detour{log: slog.New(slog.NewTextHandler(&log, nil))}
+	straight := route{leader: peer.Target{Name: "n2"}, known: true}
+	around := route{leader: peer.Target{Name: "n2"}, via: peer.Target{Name: "n3"}, known: true}
+	for i, step := range []struct {
+		at   time.Duration
+		way  route
+		want string // in the only new line; empty: there is none
+	}{
+		{time.Hour, straight, ""},
+		{time.Hour + detourNotice - 1, around, ""},
+		{2 * time.Hour, straight, ""},
+		{2*time.Hour + detourNotice, around, "passes requests on"},
+		{3 * time.Hour, around, ""},
+		{3 * time.Hour, route{}, ""},
+		{3 * time.Hour, straight, "is reached"},
+		{3 * time.Hour, straight, ""},
+	} {
+		before := log.String()
+		d.note(step.way, step.at)
+		line := strings.TrimPrefix(log.String(), before)
+		if step.want == "" && line != "" || !strings.Contains(line, step.want) {
+			t.Errorf("step %d: got %q, want a line with %q", i, line, step.want)
 		}
 	}
 }
