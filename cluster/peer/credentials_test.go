@@ -368,3 +368,21 @@ func TestCredentialsThatCannotBeUsed(t *testing.T) {
 		})
 	}
 }
+
+// TestCertificatesInForce: of several authorities the one counts that signed.
+func TestCertificatesInForce(t *testing.T) {
+	old, next := authority(t), authority(t)
+	r := rotate(t, "n1", old)
+	r.write("ca", slices.Concat(old.Certificate, next.Certificate))
+	for _, ca := range []KeyPair{old, next} {
+		r.certify(ca)
+		want, _, err := ca.parse()
+		if err != nil {
+			t.Fatal(err)
+		}
+		own, signer := r.port.config.Credentials.Certificates()
+		if own.DNSNames[0] != "n1" || !signer.Equal(want) {
+			t.Errorf("got %v by %v, want n1 by %v", own.DNSNames, signer.SerialNumber, want.SerialNumber)
+		}
+	}
+}

@@ -37,7 +37,7 @@ func (p *Port) introduce(ctx context.Context, conn net.Conn, to Target, k kind, 
 		return nil, err
 	}
 	if p.config.Credentials != nil {
-		c := p.config.Credentials.current().Clone()
+		c := p.config.Credentials.current().config.Clone()
 		c.ServerName = to.Name
 		secured := tls.Client(conn, c)
 		if err := secured.HandshakeContext(ctx); err != nil {

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"time"
 
 	"holdfast.internal/cluster"
 	"holdfast.internal/cluster/peer"
@@ -117,21 +116,4 @@ func (f *serveFlags) peerCredentials(log *slog.Logger) (*peer.Credentials, error
 		return nil, nil
 	}
 	return peer.LoadCredentials(f.PeerCA, f.PeerCert, f.PeerKey, f.Node, log)
-}
-
-// expiryNotice is how long before its end a peer certificate is warned of.
-const expiryNotice = 30 * 24 * time.Hour
-
-// tellExpiry logs that this member's certificate has expired, or will soon: then
-// the others refuse it, which looks like a network that is cut.
-func tellExpiry(c *peer.Credentials, now time.Time, log *slog.Logger) {
-	if c == nil {
-		return
-	}
-	switch end := c.NotAfter(); {
-	case now.After(end):
-		log.Error("peer certificate has expired: other members refuse it", "not_after", end)
-	case now.Add(expiryNotice).After(end):
-		log.Warn("peer certificate expires soon", "not_after", end)
-	}
 }

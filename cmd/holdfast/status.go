@@ -71,8 +71,7 @@ func (c *statusCommand) write(w io.Writer, nodes []nodeStatus) error {
 
 // silence is why a node said nothing, without its address, which stands before it.
 func silence(err error) string {
-	var attempt *url.Error
-	if errors.As(err, &attempt) {
+	if attempt, ok := errors.AsType[*url.Error](err); ok {
 		err = attempt.Err
 	}
 	return err.Error()
@@ -140,7 +139,7 @@ var statusRows = []struct {
 	of   func(s *admin.Status) string
 }{
 	{"version", func(s *admin.Status) string { return s.Version }},
-	{"cluster", func(s *admin.Status) string { return s.ClusterID }},
+	{"cluster", func(s *admin.Status) string { return cmp.Or(s.ClusterID, "none yet") }},
 	{"up for", func(s *admin.Status) string {
 		return (time.Duration(s.UptimeMS) * time.Millisecond).Round(time.Second).String()
 	}},
@@ -151,7 +150,7 @@ var statusRows = []struct {
 		return "no"
 	}},
 	{"role", func(s *admin.Status) string { return s.Role }},
-	{"leader", func(s *admin.Status) string { return s.Leader }},
+	{"leader", func(s *admin.Status) string { return cmp.Or(s.Leader, "none known") }},
 	{"members", func(s *admin.Status) string { return membersText(s.Members) }},
 	{"term", func(s *admin.Status) string { return fmt.Sprint(s.Term) }},
 	{"applied", ofGroup(func(g *admin.Group) string { return fmt.Sprint(g.Applied) })},
@@ -175,6 +174,13 @@ var statusRows = []struct {
 		return fmt.Sprintf("p50 %d us, p99 %d us", s.Disk.FsyncP50US, s.Disk.FsyncP99US)
 	}},
 	{"memory", func(s *admin.Status) string { return sizeText(s.Memory.RSSBytes) }},
+	{"certificates", func(s *admin.Status) string {
+		var words []string
+		for _, c := range s.Certificates {
+			words = append(words, fmt.Sprintf("%s until %s", c.Name, c.NotAfter.Format(time.DateOnly)))
+		}
+		return strings.Join(words, ", ")
+	}},
 }
 
 // membersText tells which members the node sees, in one cell, and how old its
@@ -189,7 +195,7 @@ func membersText(members []admin.Member) string {
 		case !m.Up:
 			words = append(words, fmt.Sprintf("%s down for %v", m.Name, age.Round(time.Second)))
 		case m.LagEntries > 0:
-			words = append(words, fmt.Sprintf("%s %d behind %v ago", m.Name, m.LagEntries, age))
+			words = append(words, fmt.Sprintf("%s %d entries behind %v ago", m.Name, m.LagEntries, age))
 		default:
 			words = append(words, m.Name)
 		}
@@ -231,15 +237,18 @@ func writeStatusRows(w io.Writer, nodes []nodeStatus) error {
 	}
 	_, _ = fmt.Fprintln(table, strings.Join(headings, "\t"))
 	for _, row := range statusRows {
-		cells := []string{row.name}
+		cells, blank := []string{row.name}, true
 		for _, node := range nodes {
 			if node.Status == nil {
 				cells = append(cells, "-")
 				continue
 			}
-			cells = append(cells, row.of(node.Status))
+			cell := row.of(node.Status)
+			cells, blank = append(cells, cell), blank && cell == ""
 		}
-		_, _ = fmt.Fprintln(table, strings.Join(cells, "\t"))
+		if !blank {
+			_, _ = fmt.Fprintln(table, strings.Join(cells, "\t"))
+		}
 	}
 	if err := table.Flush(); err != nil {
 		return fmt.Errorf("write answer: %w", err)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/cockroachdb/datadriven"
 
@@ -13,15 +14,19 @@ import (
 func TestStatusTable(t *testing.T) {
 	up := admin.Status{
 		Node: "n1", Version: "v1", ClusterID: "c1", UptimeMS: 3_723_000, Ready: true, Role: "leader", Leader: "n1", Term: 7,
-		Groups:  []admin.Group{{Applied: 120, Commit: 121, Snapshot: 100, First: 90, Last: 122, LogBytes: 3 << 20, ParkedPolls: 5}},
+		Groups: []admin.Group{{Applied: 120, Commit: 121, Snapshot: 100, First: 90, Last: 122, LogBytes: 3 << 20, ParkedPolls: 5}},
 		Members: []admin.Member{
-			{Name: "n1", Peer: "10.0.0.1:4568", Up: true}, {Name: "n2", Peer: "10.0.0.2:4568", Up: true, LagEntries: 7, LastContactMS: 130},
-			{Name: "n3", Peer: "10.0.0.3:4568", LagEntries: 9, LastContactMS: 65_432}, {Name: "n4", Peer: "10.0.0.4:4568"},
+			{Name: "n1", Peer: "10.0.0.1:4568", Up: true},
+			{Name: "n2", Peer: "10.0.0.2:4568", Up: true, LagEntries: 7, LastContactMS: 130},
+			{Name: "n3", Peer: "10.0.0.3:4568", LagEntries: 9, LastContactMS: 65_432},
+			{Name: "n4", Peer: "10.0.0.4:4568"},
 		},
-		Time:    admin.Time{WallOffsetMS: -12},
-		Totals:  admin.Totals{Queues: 2, Visible: 30, InFlight: 4, Delayed: 1},
-		Disk:    admin.Disk{State: "ok", FreeBytes: 5 << 30, FsyncP50US: 350, FsyncP99US: 1500},
-		Memory:  admin.Memory{RSSBytes: 80 << 20},
+		Time:   admin.Time{WallOffsetMS: -12},
+		Totals: admin.Totals{Queues: 2, Visible: 30, InFlight: 4, Delayed: 1},
+		Disk:   admin.Disk{State: "ok", FreeBytes: 5 << 30, FsyncP50US: 350, FsyncP99US: 1500},
+		Memory: admin.Memory{RSSBytes: 80 << 20},
+
+		Certificates: []admin.Certificate{{Name: "peer", NotAfter: time.Unix(1_900_000_000, 0).UTC()}},
 	}
 	starting := admin.Status{Node: "n2", Role: "follower", Reasons: []string{"no leader", "catching up"}}
 	nodes := []nodeStatus{

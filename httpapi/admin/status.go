@@ -2,6 +2,7 @@ package admin
 
 import (
 	"fmt"
+	"time"
 
 	"holdfast.internal/cluster"
 	"holdfast.internal/raftfsm"
@@ -27,6 +28,14 @@ type Status struct {
 	Disk      Disk     `json:"disk"`
 	Totals    Totals   `json:"totals"`
 	Memory    Memory   `json:"memory"`
+
+	Certificates []Certificate `json:"certificates"`
+}
+
+// Certificate is one that others refuse this node for when it expires.
+type Certificate struct {
+	Name     string    `json:"name"` // peer; peer-ca, of the authority that signed it; api
+	NotAfter time.Time `json:"not_after"`
 }
 
 // Format is the version of the state: the one in force, and those that this
@@ -159,6 +168,8 @@ func newStatus(s cluster.Status) Status {
 			Lost:     s.Totals.Lost,
 		},
 		Memory: Memory(s.Memory),
+
+		Certificates: []Certificate{},
 	}
 }
 
