@@ -115,7 +115,7 @@ func (c Config) withDefaults() (Config, error) {
 func CheckMembers(members []peer.Target, node string) error {
 	names, addresses := map[string]bool{}, map[string]bool{}
 	for _, m := range members {
-		_, _, err := net.SplitHostPort(m.Address)
+		_, err := peer.SplitAddress(m.Address)
 		switch {
 		case !nodeName.MatchString(m.Name):
 			return fmt.Errorf("member %q: a name must match %s", m, nodeName)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"holdfast.internal/raftfsm"
+	"holdfast.internal/sns"
 	"holdfast.internal/sqs"
 	"holdfast.internal/wal"
 )
@@ -432,6 +433,10 @@ func TestStatus(t *testing.T) {
 	createQueue(t, n)
 	send(t, n, "a", 0)
 	send(t, n, "b", time.Minute)
+	topic := sns.TopicKey{Account: queue.Account, Name: "t"}
+	do(t, n, sns.CreateTopic{Topic: topic})
+	do(t, n, sns.Subscribe{Topic: topic, Subscription: sns.SubscriptionID{1}, Protocol: sns.SQS, Endpoint: "arn:aws:sqs:us-east-1:000000000000:q", Owner: topic.Account})
+	do(t, n, sns.Subscribe{Topic: topic, Subscription: sns.SubscriptionID{2}, Protocol: sns.HTTP, Endpoint: "http://localhost/", Owner: topic.Account, Token: sns.TokenHash{1}})
 	s := n.Status()
 	if !s.Ready || s.Role != "leader" || s.Leader != "n1" || s.Term == 0 || s.Version != "test" {
 		t.Errorf("got %+v", s)
@@ -439,6 +444,9 @@ func TestStatus(t *testing.T) {
 	g := s.Groups[0]
 	if g.Applied == 0 || g.Commit < g.Applied || g.Last < g.Commit || g.First != 1 || g.LogBytes == 0 || g.PendingBytes == 0 {
 		t.Errorf("got group %+v", g)
+	}
+	if want := (sns.Totals{Topics: 1, Confirmed: 1, Pending: 1}); s.Topics != want {
+		t.Errorf("got topics %+v, want %+v", s.Topics, want)
 	}
 	if s.Totals.Queues != 1 || s.Totals.Visible != 1 || s.Totals.Delayed != 1 {
 		t.Errorf("got totals %+v, want 1 queue, 1 visible, 1 delayed", s.Totals)

@@ -22,6 +22,11 @@ const (
 	// one is due. Admission stops at twice as much.
 	snapshotBodyBytes = maxPendingBodies / 2
 
+	// snapshotMemoryShare is the same as a part of the memory limit, at which
+	// admission stops too: with a small one the bodies would fill it and wait for a
+	// snapshot that never comes.
+	snapshotMemoryShare = 4
+
 	// snapshotFreedBytes is by how much the bodies of live messages may shrink
 	// before a snapshot is due, which gives their place on disk back.
 	snapshotFreedBytes = 1 << 30
@@ -53,6 +58,7 @@ type snapshotter struct {
 	applied func() uint64 // index of the last entry
 	written func() uint64 // bytes written to the log so far
 	pending func() int64  // bytes of bodies in no snapshot
+	bodies  int64         // so many of which make one due
 	live    func() liveBodies
 	disk    func() (free int64, low bool)
 	elapsed func() time.Duration
@@ -112,6 +118,7 @@ func newSnapshotter(c Config, g *group, s *stores, disk *gauges) *snapshotter {
 		applied: g.machine.AppliedIndex,
 		written: func() uint64 { return replayed + s.written() },
 		pending: s.bodies.Pending,
+		bodies:  min(snapshotBodyBytes, c.Memory/snapshotMemoryShare),
 		elapsed: c.Elapsed,
 		ending:  func() bool { return false },
 		entries: c.SnapshotEntries,
@@ -148,7 +155,7 @@ func (s *snapshotter) due() bool {
 		return false
 	case s.entries > 0 && changes >= s.entries:
 		return true
-	case s.pending() >= snapshotBodyBytes:
+	case s.pending() >= s.bodies:
 		return true
 	case now-s.last.at >= snapshotAge:
 		return true

@@ -17,6 +17,7 @@ func TestSnapshotTriggers(t *testing.T) {
 		applied uint64
 		written uint64
 		pending int64
+		bodies  int64  // that make one due; 0: as many as with much memory
 		gone    uint64 // messages
 		after   time.Duration
 		entries uint64
@@ -29,6 +30,8 @@ func TestSnapshotTriggers(t *testing.T) {
 		{name: "much was written", applied: 200, written: 1_000 + 64<<20, after: time.Minute, want: true},
 		{name: "much was written at once", applied: 200, written: 1_000 + 64<<20, after: 7 * time.Second},
 		{name: "many bodies", applied: 200, pending: 96 << 20, written: 1_000, after: time.Second, want: true},
+		{name: "many bodies for a small memory", applied: 200, pending: 16 << 20, bodies: 16 << 20, written: 1_000, after: time.Second, want: true},
+		{name: "fewer", applied: 200, pending: 16<<20 - 1, bodies: 16 << 20, written: 1_000, after: time.Second},
 		{name: "ten minutes with a change", applied: 101, written: 1_100, after: 10 * time.Minute, want: true},
 		{name: "ten minutes without changes", applied: 100, written: 1_000, after: time.Hour},
 		{name: "a GiB of bodies is gone", applied: 101, written: 1_100, gone: 1 << 20, after: time.Second, want: true},
@@ -52,6 +55,7 @@ func TestSnapshotTriggers(t *testing.T) {
 				applied: func() uint64 { return test.applied },
 				written: func() uint64 { return test.written },
 				pending: func() int64 { return test.pending },
+				bodies:  cmp.Or(test.bodies, snapshotBodyBytes),
 				live: func() liveBodies {
 					return liveBodies{messages: last.messages - test.gone, size: 1024, disk: cmp.Or(test.disk, 4<<30)}
 				},
@@ -75,6 +79,7 @@ func TestSnapshotThatFailsIsTriedAgainLater(t *testing.T) {
 		applied: func() uint64 { return 10 },
 		written: func() uint64 { return 0 },
 		pending: func() int64 { return 0 },
+		bodies:  snapshotBodyBytes,
 		live:    func() liveBodies { return liveBodies{} },
 		disk:    func() (int64, bool) { return 0, false },
 		elapsed: func() time.Duration { return now },

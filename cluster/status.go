@@ -11,6 +11,7 @@ import (
 
 	"holdfast.internal/cluster/peer"
 	"holdfast.internal/raftfsm"
+	"holdfast.internal/sns"
 	"holdfast.internal/sqs"
 )
 
@@ -32,6 +33,7 @@ type Status struct {
 	Members   []MemberStatus
 	Disk      DiskStatus
 	Totals    sqs.Totals
+	Topics    sns.Totals
 	Memory    MemoryStatus
 }
 
@@ -121,7 +123,7 @@ func (n *Node) Status() Status {
 	s.Ready, s.Reasons = n.Ready()
 	s.Members = n.memberStatus(group, s.Time.WallOffset)
 	n.machine.View(func(v raftfsm.View) {
-		s.Totals = v.Queues().Totals(s.Time.Cluster)
+		s.Totals, s.Topics = v.Queues().Totals(s.Time.Cluster), v.Topics().Totals()
 		s.Groups[0].Sessions = v.Sessions()
 	})
 	return s

@@ -58,7 +58,7 @@ func openStores(c Config, fsyncs *histogram, fatal func(error)) (_ *stores, _ id
 	}
 	stable, err := wal.OpenStable(filepath.Join(c.DataDir, stableFile))
 	if err != nil {
-		return nil, id, fmt.Errorf("open stable store: %w", err)
+		return nil, id, err // names the file
 	}
 	closeAll := stable.Close
 	defer func() {

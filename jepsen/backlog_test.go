@@ -3,6 +3,7 @@ package jepsen_test
 import (
 	"bytes"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -62,5 +63,22 @@ func TestBacklogOfAMillion(t *testing.T) {
 	const most = 700 << 20 // bytes; 10 million have 1 GiB
 	if run.FillMemory > most || run.DrainMemory > most || run.ReadyCPU > 10_000 || run.Emptied.Bytes < 500<<20 {
 		t.Errorf("got %+v", run)
+	}
+}
+
+// With a memory limit below what bodies may wait for the next snapshot, a backlog
+// goes to disk all the same: its producers are not held back for good.
+func TestBacklogBeyondASmallMemory(t *testing.T) {
+	skipUnderRace(t)
+	const messages = 80 // of a MiB
+	node := startNode(t, "--memory", "64MiB")
+	client := newClient(t, node)
+	q := createQueue(t, client, "q", "30")
+	body := strings.Repeat("x", 1<<20)
+	for range messages {
+		send(t, client, q, body)
+	}
+	if o := succeed(t, client.Count(t.Context(), q)); o.Visible != messages {
+		t.Errorf("got %d messages, want %d", o.Visible, messages)
 	}
 }

@@ -16,7 +16,10 @@ func (s *State) confirmSubscription(c ConfirmSubscription) (Result, *Error) {
 		return nil, Invalid("Token")
 	}
 	t, sub, err := s.found(known.topic, known.subscription)
-	if err != nil {
+	switch {
+	case err != nil && err.Code == NotFound: // its topic was deleted
+		return nil, Invalid("Token")
+	case err != nil:
 		return nil, err
 	}
 	result := ConfirmSubscriptionResult{Topic: known.topic, Subscription: sub.id}
@@ -44,6 +47,8 @@ func (s *State) forgetTokens(sub *subscription) {
 		return
 	}
 	for _, t := range sub.more.tokens {
-		delete(s.tokens, t.hash)
+		if s.tokens[t.hash].subscription == sub.id {
+			delete(s.tokens, t.hash)
+		}
 	}
 }

@@ -60,14 +60,16 @@ func (s *State) goOn(at *Moment, left *int) {
 	for *left > 0 && len(s.unfinished) > 0 {
 		t := s.unfinished[0]
 		s.working = t.key
-		s.unfinished = slices.Delete(s.unfinished, 0, 1)
+		s.unfinished[0] = nil
+		s.unfinished = s.unfinished[1:]
 		for *left > 0 && len(t.fanOuts) > 0 {
 			f := t.fanOuts[0]
 			if !s.fan(at, t, f, left) {
 				break
 			}
 			s.waiting -= len(f.record)
-			t.fanOuts = slices.Delete(t.fanOuts, 0, 1)
+			t.fanOuts[0] = nil
+			t.fanOuts = t.fanOuts[1:]
 		}
 		if len(t.fanOuts) > 0 {
 			s.unfinished = append(s.unfinished, t)
@@ -77,6 +79,9 @@ func (s *State) goOn(at *Moment, left *int) {
 
 // dropFanOuts gives up what waits in a topic.
 func (s *State) dropFanOuts(t *topic) {
+	if len(t.fanOuts) == 0 {
+		return
+	}
 	for _, f := range t.fanOuts {
 		s.waiting -= len(f.record)
 	}

@@ -57,7 +57,15 @@ func (s *State) letGo(t *topic, sub *subscription) {
 // dropHoldings forgets who has subscriptions of a topic.
 func (s *State) dropHoldings(t *topic) {
 	for _, h := range t.holdings {
-		s.holdings.remove(h)
+		s.dropHolding(h)
 	}
 	t.holdings = nil
+}
+
+// dropHolding takes a holding out of the list of all, unless the one of a newer
+// topic of the same name has its place.
+func (s *State) dropHolding(h *holding) {
+	if listed, ok := s.holdings.find(h); ok && listed == h {
+		s.holdings.remove(h)
+	}
 }

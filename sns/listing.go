@@ -53,6 +53,9 @@ func (s *State) listSubscriptions(c ListSubscriptions) (Result, *Error) {
 		if h.account != c.Account {
 			break
 		}
+		if h.topic.deleted {
+			continue
+		}
 		var after SubscriptionPlace
 		if h.topic.key == c.After.Topic {
 			after = c.After

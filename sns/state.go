@@ -16,6 +16,7 @@ type State struct {
 	schedule   schedule
 	unfinished []*topic // with publishes that wait for Pulses; the next one first
 	waiting    int      // bytes of those publishes
+	deleted    []*topic // that have left something behind (sweep); in no encoding
 	tokens     map[TokenHash]confirmation
 	sms        []smsAttributes   // by account
 	texts      map[string]string // that many subscriptions have; never walked over
@@ -111,15 +112,18 @@ func (s *State) tick(at *Moment) {
 	s.now = max(s.now, at.Now)
 	at.Now = s.now
 	s.rules = at.Rules
+	s.sweep(sweptByCommand)
 	s.events = s.events[:0]
 }
 
 // Pulse does what time alone asks for: it goes on with publishes to many
-// subscriptions, and forgets deduplication ids and subscriptions that nobody
-// confirmed. It takes a bounded number of steps; NextPulse tells whether more is
-// due. The events are valid until the next call.
+// subscriptions, and forgets deduplication ids, subscriptions that nobody
+// confirmed, and what deleted topics have left behind. It takes a bounded number of
+// steps; NextPulse tells whether more is due. The events are valid until the next
+// call.
 func (s *State) Pulse(at Moment) []Event {
 	s.tick(&at)
+	s.sweep(sweptByPulse)
 	kept := max(0, s.left-PulseSteps)
 	s.left -= kept
 	s.goOn(&at, &s.left)
@@ -139,7 +143,7 @@ func (s *State) Pulse(at Moment) []Event {
 // NextPulse returns when Pulse next has something to do; false when it has nothing
 // to wait for. It only reads.
 func (s *State) NextPulse() (Time, bool) {
-	if len(s.unfinished) > 0 {
+	if len(s.unfinished) > 0 || len(s.deleted) > 0 {
 		return s.now, true
 	}
 	if len(s.schedule) > 0 {

@@ -17,6 +17,7 @@ type topic struct {
 	filters     int                   // subscriptions that have a filter policy
 	dedup       dedup
 	fanOuts     []*fanOut // publishes that wait for Pulses, oldest first
+	deleted     bool      // it is in no list but holdings, and in State.deleted
 	pulseAt     Time      // noted time of the next end of something; 0: none
 	place       int       // in State.schedule, while pulseAt is not 0
 }
@@ -160,12 +161,9 @@ func (s *State) deleteTopic(c DeleteTopic) (Result, *Error) {
 	}
 	s.unschedule(t)
 	s.dropFanOuts(t)
-	s.dropHoldings(t)
-	for sub := range t.directory.all {
-		s.forgetTokens(sub)
-	}
 	delete(s.topics, t.key)
 	s.directory.remove(t)
+	s.leave(t)
 	return Done{}, nil
 }
 

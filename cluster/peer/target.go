@@ -2,6 +2,7 @@ package peer
 
 import (
 	"fmt"
+	"net"
 	"strings"
 
 	"github.com/hashicorp/raft"
@@ -29,4 +30,17 @@ func ParseTarget(s string) (Target, error) {
 		return Target{}, fmt.Errorf("parse peer %q: want NAME=HOST:PORT", s)
 	}
 	return Target{Name: name, Address: address}, nil
+}
+
+// SplitAddress takes HOST:PORT apart. It looks no host up, but wants a port that
+// there can be: 0 to 65535, or the name of a service.
+func SplitAddress(address string) (host string, err error) {
+	host, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return "", fmt.Errorf("split address: %w", err)
+	}
+	if _, err := net.LookupPort("tcp", port); err != nil {
+		return "", fmt.Errorf("split address %s: %w", address, err)
+	}
+	return host, nil
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"net"
 	"net/netip"
 	"regexp"
 	"strconv"
@@ -11,6 +10,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"holdfast.internal/cluster/peer"
 	"holdfast.internal/raftfsm"
 )
 
@@ -125,7 +125,7 @@ func (f *serveFlags) seed() (raftfsm.Settings, error) {
 // accepted and the admin port asks for none.
 func (f *serveFlags) checkExposure() error {
 	for _, port := range []struct{ flag, address string }{{"--listen", f.Listen}, {"--admin", f.Admin}} {
-		host, _, err := net.SplitHostPort(port.address)
+		host, err := peer.SplitAddress(port.address)
 		if err != nil {
 			return fmt.Errorf("%s %q: want HOST:PORT", port.flag, port.address)
 		}

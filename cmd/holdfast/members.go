@@ -60,15 +60,12 @@ func (f *serveFlags) checkCluster() error {
 // its address in --cluster. Both may differ behind a proxy or a translation of
 // addresses, but not in the port alone.
 func (f *serveFlags) checkPeerPort(members []peer.Target) error {
-	host, port, err := net.SplitHostPort(f.peerAddress(members))
-	if err != nil {
+	listens, told := f.peerAddress(members), addressOf(members, f.Node)
+	if _, err := peer.SplitAddress(listens); err != nil {
 		return fmt.Errorf("--peer %q: want HOST:PORT", f.Peer)
 	}
-	told := addressOf(members, f.Node)
-	toldHost, toldPort, err := net.SplitHostPort(told)
-	if err != nil {
-		return fmt.Errorf("--cluster %q: want HOST:PORT", told)
-	}
+	host, port, _ := net.SplitHostPort(listens)
+	toldHost, toldPort, _ := net.SplitHostPort(told) // --cluster was checked
 	switch {
 	case toldPort == "0":
 		return fmt.Errorf("--cluster: the others find no port 0: want the port of %q", f.Node)
@@ -86,7 +83,7 @@ func (f *serveFlags) checkLoopback(members []peer.Target) error {
 		addresses = append(addresses, m.Address)
 	}
 	for _, address := range addresses {
-		if host, _, err := net.SplitHostPort(address); err != nil || !isLoopback(host) {
+		if host, err := peer.SplitAddress(address); err != nil || !isLoopback(host) {
 			return fmt.Errorf("--insecure-peers is for loopback addresses, and %s is none: make certificates (holdfast cert), or say --insecure", address)
 		}
 	}

@@ -165,7 +165,12 @@ var statusRows = []struct {
 	{"messages", func(s *admin.Status) string {
 		return fmt.Sprintf("%d visible, %d in flight, %d delayed", s.Totals.Visible, s.Totals.InFlight, s.Totals.Delayed)
 	}},
-	{"damaged queues", func(s *admin.Status) string { return fmt.Sprint(s.Totals.Damaged) }},
+	{"topics", func(s *admin.Status) string {
+		return fmt.Sprintf("%d, with %d subscriptions", s.Totals.Topics, s.Totals.Subscriptions)
+	}},
+	{"damaged", func(s *admin.Status) string {
+		return fmt.Sprintf("%d queues, %d topics", s.Totals.Damaged, s.Totals.DamagedTopics)
+	}},
 	{"lost messages", func(s *admin.Status) string { return fmt.Sprint(s.Totals.Lost) }},
 	{"disk", func(s *admin.Status) string {
 		return fmt.Sprintf("%s, %s free", s.Disk.State, sizeText(s.Disk.FreeBytes))

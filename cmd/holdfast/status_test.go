@@ -22,7 +22,7 @@ func TestStatusTable(t *testing.T) {
 			{Name: "n4", Peer: "10.0.0.4:4568"},
 		},
 		Time:   admin.Time{WallOffsetMS: -12},
-		Totals: admin.Totals{Queues: 2, Visible: 30, InFlight: 4, Delayed: 1},
+		Totals: admin.Totals{Queues: 2, Topics: 3, Subscriptions: 9, Visible: 30, InFlight: 4, Delayed: 1},
 		Disk:   admin.Disk{State: "ok", FreeBytes: 5 << 30, FsyncP50US: 350, FsyncP99US: 1500},
 		Memory: admin.Memory{RSSBytes: 80 << 20},
 

@@ -128,6 +128,7 @@ func newNode() *fakeNode {
 				Segments: 29, SegmentBytes: 30, SnapshotPause: 38 * time.Microsecond,
 			},
 			Totals: sqs.Totals{Queues: 31, Visible: 32, InFlight: 33, Delayed: 34, Damaged: 35, Lost: 38},
+			Topics: sns.Totals{Topics: 39, Confirmed: 20, Pending: 21, Damaged: 40},
 			Memory: cluster.MemoryStatus{RSSBytes: 36, HeapBytes: 37},
 		},
 		settings: raftfsm.DefaultSettings(),

@@ -117,8 +117,9 @@ type Totals struct {
 	Delayed         int    `json:"delayed"`
 	JobsWaiting     int    `json:"jobs_waiting"`
 	JobsOldestDueMS int64  `json:"jobs_oldest_due_ms"`
-	Damaged         int    `json:"damaged"` // queues that a panic closed
-	Lost            uint64 `json:"lost"`    // messages whose content is damaged on every node
+	Damaged         int    `json:"damaged"`        // queues that a panic closed
+	DamagedTopics   int    `json:"damaged_topics"` // likewise
+	Lost            uint64 `json:"lost"`           // messages whose content is damaged on every node
 }
 
 // Memory is what the process uses.
@@ -160,12 +161,15 @@ func newStatus(s cluster.Status) Status {
 			SnapshotPauseUS: s.Disk.SnapshotPause.Microseconds(),
 		},
 		Totals: Totals{
-			Queues:   s.Totals.Queues,
-			Visible:  s.Totals.Visible,
-			InFlight: s.Totals.InFlight,
-			Delayed:  s.Totals.Delayed,
-			Damaged:  s.Totals.Damaged,
-			Lost:     s.Totals.Lost,
+			Queues:        s.Totals.Queues,
+			Topics:        s.Topics.Topics,
+			Subscriptions: s.Topics.Confirmed + s.Topics.Pending,
+			Visible:       s.Totals.Visible,
+			InFlight:      s.Totals.InFlight,
+			Delayed:       s.Totals.Delayed,
+			Damaged:       s.Totals.Damaged,
+			DamagedTopics: s.Topics.Damaged,
+			Lost:          s.Totals.Lost,
 		},
 		Memory: Memory(s.Memory),
 

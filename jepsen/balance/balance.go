@@ -10,6 +10,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"html"
 	"io"
 	"log/slog"
 	"net"
@@ -44,38 +45,65 @@ type Balancer struct {
 
 type node struct {
 	url   *url.URL
-	ready atomic.Bool
+	ready *atomic.Bool
 }
 
 // New makes a balancer of the nodes with these API URLs, which it reaches by
 // transport. None counts as ready before Watch has asked it.
 func New(endpoints []string, transport http.RoundTripper) (*Balancer, error) {
-	b := &Balancer{}
-	b.turns = &turns{balancer: b, transport: transport}
+	var nodes []*node
 	for _, endpoint := range endpoints {
 		u, err := url.Parse(endpoint)
 		if err != nil {
 			return nil, fmt.Errorf("balance: %w", err)
 		}
-		b.nodes = append(b.nodes, &node{url: u})
+		nodes = append(nodes, &node{url: u, ready: new(atomic.Bool)})
 	}
+	return newBalancer(nodes, transport), nil
+}
+
+// Beside makes a balancer of another port of the same nodes, whose URLs are in the
+// same order. A node is ready there when the first port says so.
+func (b *Balancer) Beside(endpoints []string) (*Balancer, error) {
+	beside, err := New(endpoints, b.turns.transport)
+	if err != nil {
+		return nil, err
+	}
+	if len(beside.nodes) != len(b.nodes) {
+		return nil, fmt.Errorf("balance: got %d nodes, want %d", len(beside.nodes), len(b.nodes))
+	}
+	for i, n := range b.nodes {
+		beside.nodes[i].ready = n.ready
+	}
+	return beside, nil
+}
+
+func newBalancer(nodes []*node, transport http.RoundTripper) *Balancer {
+	b := &Balancer{nodes: nodes}
+	b.turns = &turns{balancer: b, transport: transport}
 	b.proxy = &httputil.ReverseProxy{
 		Rewrite: func(r *httputil.ProxyRequest) {
 			r.Out.Host = r.In.Host // queue URLs are made of it
 			r.Out.URL.Scheme = "http"
 		},
-		Transport: b.turns,
-		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, err error) {
-			status := http.StatusBadGateway
-			if errors.Is(err, errNone) {
-				status = http.StatusServiceUnavailable
-			}
-			http.Error(w, err.Error(), status)
-		},
+		Transport:     b.turns,
+		ErrorHandler:  refuse,
 		ErrorLog:      slog.NewLogLogger(slog.DiscardHandler, slog.LevelError),
 		FlushInterval: -1,
 	}
-	return b, nil
+	return b
+}
+
+// refuse answers as load balancers do, in HTML: by its first tag botocore knows a
+// gateway's error, which it tries again, from an answer that it cannot parse.
+func refuse(w http.ResponseWriter, _ *http.Request, err error) {
+	status := http.StatusBadGateway
+	if errors.Is(err, errNone) {
+		status = http.StatusServiceUnavailable
+	}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.WriteHeader(status)
+	_, _ = fmt.Fprintf(w, "<html><body><h1>%d %s</h1><p>%s</p></body></html>\n", status, http.StatusText(status), html.EscapeString(err.Error()))
 }
 
 // NewTransport is for nodes on this machine.

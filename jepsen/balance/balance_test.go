@@ -2,6 +2,7 @@ package balance
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -16,6 +17,7 @@ import (
 type backend struct {
 	*httptest.Server
 	unready atomic.Bool
+	aborts  atomic.Bool // requests, by breaking the connection
 }
 
 func newBackend(t *testing.T, name string) *backend {
@@ -28,6 +30,9 @@ func newBackend(t *testing.T, name string) *backend {
 			return
 		}
 		body, _ := io.ReadAll(r.Body)
+		if b.aborts.Load() {
+			panic(http.ErrAbortHandler)
+		}
 		_, _ = io.WriteString(w, name+" "+r.Host+" "+string(body))
 	}))
 	t.Cleanup(b.Close)
@@ -100,12 +105,54 @@ func TestRequestsGoAround(t *testing.T) {
 	}
 	b.unready.Store(true)
 	await(t, balancer, 0)
-	response, err := http.Get(server.URL)
+	expectRefusal(t, server.URL, http.StatusServiceUnavailable)
+}
+
+// expectRefusal wants the status, in a form that clients of AWS take for that of a
+// gateway.
+func expectRefusal(t *testing.T, url string, status int) {
+	t.Helper()
+	response, err := http.Get(url)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _ = response.Body.Close(); response.StatusCode != http.StatusServiceUnavailable {
-		t.Errorf("got %s with no node ready, want 503", response.Status)
+	answer, err := io.ReadAll(response.Body)
+	if err = errors.Join(err, response.Body.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if response.StatusCode != status || !strings.HasPrefix(string(answer), "<html>") {
+		t.Errorf("got %s %q, want %d in HTML", response.Status, answer, status)
+	}
+}
+
+func TestNodeThatBreaksOff(t *testing.T) {
+	a := newBackend(t, "a")
+	_, server := serveBalancer(t, 1, a.URL)
+	a.aborts.Store(true)
+	expectRefusal(t, server.URL, http.StatusBadGateway)
+}
+
+func TestOtherPortsOfTheNodes(t *testing.T) {
+	a, b := newBackend(t, "a"), newBackend(t, "b")
+	otherA, otherB := newBackend(t, "other a"), newBackend(t, "other b")
+	balancer, _ := serveBalancer(t, 2, a.URL, b.URL)
+	beside, err := balancer.Beside([]string{otherA.URL, otherB.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.unready.Store(true)
+	await(t, balancer, 1)
+	otherA.unready.Store(true) // which nobody asks
+	request := httptest.NewRequest(http.MethodPost, "/", strings.NewReader("body"))
+	for range 4 {
+		response := httptest.NewRecorder()
+		beside.ServeHTTP(response, request)
+		if got := response.Body.String(); !strings.HasPrefix(got, "other a") {
+			t.Errorf("got %q, want the other port of a: b is not ready", got)
+		}
+	}
+	if _, err := balancer.Beside(nil); err == nil {
+		t.Error("no ports were taken for those of two nodes")
 	}
 }
 

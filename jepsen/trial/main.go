@@ -31,9 +31,10 @@ func main() {
 	binary := flag.String("binary", "bin/holdfast", "the `program` to run")
 	data := flag.String("data", "holdfast-cluster", "`folder` of data and logs")
 	listen := flag.String("listen", "127.0.0.1:4566", "where the balancer listens, `HOST:PORT`")
+	admin := flag.String("admin", "127.0.0.1:4567", "where the balancer of the admin ports listens, `HOST:PORT`")
 	base := flag.Int("base", 4570, "the nodes use the three `ports` after this one, and those 10 and 20 further on")
 	flag.Parse()
-	t := trial{binary: *binary, data: *data, listen: *listen, base: *base}
+	t := trial{binary: *binary, data: *data, listen: *listen, adminListen: *admin, base: *base}
 	if err := t.run(ctx); err != nil {
 		_, _ = fmt.Fprintln(os.Stderr, "trial:", err)
 		os.Exit(1)
@@ -41,8 +42,9 @@ func main() {
 }
 
 type trial struct {
-	binary, data, listen string
-	base                 int
+	binary, data        string
+	listen, adminListen string
+	base                int
 }
 
 const nodes = 3
@@ -60,11 +62,11 @@ func (t *trial) run(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("open the balancer's port: %w", err)
 	}
-	var endpoints []string
-	for i := 1; i <= nodes; i++ {
-		endpoints = append(endpoints, "http://"+t.api(i))
+	adminListener, err := net.Listen("tcp", t.adminListen)
+	if err != nil {
+		return fmt.Errorf("open the balancer's admin port: %w", err)
 	}
-	balancer, err := balance.New(endpoints, balance.NewTransport())
+	balancer, admins, err := t.balancers()
 	if err != nil {
 		return err
 	}
@@ -79,16 +81,35 @@ func (t *trial) run(ctx context.Context) error {
 		})
 	}
 	running.Go(func() { balancer.Watch(ctx, t.announce) })
-	server := &http.Server{Handler: balancer, ReadHeaderTimeout: time.Minute}
-	go func() { _ = server.Serve(ln) }()
+	defer serve(ln, balancer)()
+	defer serve(adminListener, admins)()
 	t.explain()
 	<-ctx.Done()
 	running.Wait()
-	_ = server.Close()
 	if err := context.Cause(ctx); !errors.Is(err, context.Canceled) {
 		return err
 	}
 	return nil
+}
+
+// balancers are those of the API ports and of the admin ports.
+func (t *trial) balancers() (api, admin *balance.Balancer, err error) {
+	var apis, admins []string
+	for i := 1; i <= nodes; i++ {
+		apis, admins = append(apis, "http://"+t.api(i)), append(admins, "http://"+t.admin(i))
+	}
+	if api, err = balance.New(apis, balance.NewTransport()); err != nil {
+		return nil, nil, err
+	}
+	admin, err = api.Beside(admins)
+	return api, admin, err
+}
+
+// serve serves what comes to ln until the function that it returns is called.
+func serve(ln net.Listener, handler http.Handler) (end func()) {
+	server := &http.Server{Handler: handler, ReadHeaderTimeout: time.Minute}
+	go func() { _ = server.Serve(ln) }()
+	return func() { _ = server.Close() }
 }
 
 // arguments is the command line of node i.
@@ -144,10 +165,11 @@ func (t *trial) explain() {
 	}
 	say(`data    %s, logs of the nodes beside them
 api     http://%s, any node in turn
+admin   http://%s, likewise, for %s queue, topic, settings
 nodes   http://%s, http://%s, http://%s
 status  %s status --admin %s
 try     kill -9 a node. Ctrl-C ends all.`,
-		t.data, t.listen, t.api(1), t.api(2), t.api(3), t.binary, strings.Join(admins, ","))
+		t.data, t.listen, t.adminListen, t.binary, t.api(1), t.api(2), t.api(3), t.binary, strings.Join(admins, ","))
 }
 
 func say(format string, a ...any) { _, _ = fmt.Fprintf(os.Stdout, format+"\n", a...) }

@@ -73,13 +73,14 @@ func Parse(text string) (*Document, error) {
 	if _, ok = o.text("Id"); o.has("Id") && !ok {
 		return nil, ErrMalformed
 	}
-	d := &Document{variables: version == newVersion}
+	d := &Document{}
 	for _, raw := range listOf(o["Statement"]) {
 		s, err := parseStatement(string(raw))
 		if err != nil {
 			return nil, err
 		}
 		d.Statements = append(d.Statements, s)
+		d.variables = d.variables || version == newVersion && s.hasVariables()
 		d.timed = d.timed || d.variables || slices.ContainsFunc(s.Conditions, Condition.timed)
 	}
 	if len(d.Statements) == 0 {
@@ -131,6 +132,14 @@ func parseStatement(text string) (s Statement, err error) {
 	}
 	return s, nil
 }
+
+// hasVariables reports whether a text of the statement may be one with variables.
+func (s *Statement) hasVariables() bool {
+	return slices.ContainsFunc(s.Resources, hasVariable) ||
+		slices.ContainsFunc(s.Conditions, func(c Condition) bool { return slices.ContainsFunc(c.Values, hasVariable) })
+}
+
+func hasVariable(text string) bool { return strings.Contains(text, "${") }
 
 // parsePrincipals reads "*", or an object of kinds of principals to some of each.
 func parsePrincipals(raw json.RawMessage) ([]Principal, error) {

@@ -124,7 +124,7 @@ func (p Principal) role() string {
 // resolveAll puts the values of variables into texts; false if one has none. In
 // patterns, a wildcard of a value is none.
 func (r *Request) resolveAll(texts []string, patterns bool) ([]string, bool) {
-	if !slices.ContainsFunc(texts, func(t string) bool { return strings.Contains(t, "${") }) {
+	if !slices.ContainsFunc(texts, hasVariable) {
 		return texts, true
 	}
 	resolved := make([]string, len(texts))

@@ -271,6 +271,23 @@ func TestAllowsSend(t *testing.T) {
 	}
 }
 
+// TestDependsOnTime: a decision is worked out anew each time only if the time, or a
+// variable, has a part in it.
+func TestDependsOnTime(t *testing.T) {
+	for text, want := range map[string]bool{
+		statement(`"Resource":"`+queue+`"`, `"Condition":{"ArnLike":{"aws:SourceArn":"arn:aws:sns:*"}}`): false,
+		condition(`"DateLessThan":{"AWS:currenttime":"2026-05-31T00:00:00Z"}`):                           true,
+		condition(`"NumericLessThan":{"aws:EpochTime":"1780315200"}`):                                    true,
+		condition(`"StringEquals":{"aws:SourceArn":"\u0024{aws:CurrentTime}"}`):                          true,
+		statement(`"Resource":"${aws:EpochTime}"`):                                                       true,
+		`{"Statement":{"Effect":"Allow","Principal":"*","Action":"*","Resource":"${aws:EpochTime}"}}`:    false, // no variables before 2012
+	} {
+		if got := parse(t, text).DependsOnTime(); got != want {
+			t.Errorf("%s: got %v, want %v", text, got, want)
+		}
+	}
+}
+
 func TestCache(t *testing.T) {
 	var c policy.Cache
 	d := c.Document(statement())
