@@ -121,6 +121,7 @@ func TestExitCode(t *testing.T) {
 		{fmt.Errorf("open raft: %w", ErrRestore), ExitRestore},
 		{errors.Join(ErrRestore, wal.ErrCorrupt), ExitCorrupt},
 		{fmt.Errorf("open: %w", ErrIdentity), ExitIdentity},
+		{fmt.Errorf("open log: %w", wal.ErrFormat), ExitIdentity},
 		{fmt.Errorf("write: %w", syscall.ENOSPC), ExitNoSpace},
 		{fmt.Errorf("open raft: %w: %w", ErrRestore, syscall.EIO), ExitLogError},
 	} {

@@ -143,8 +143,9 @@ type Log struct {
 
 // OpenLog opens the log in dir, which it creates if it is missing, after it
 // verified every record: a record that a crash cut off at the very end is
-// removed, any other damage is ErrCorrupt and nothing is changed. The parent of
-// dir must exist, and no other process may use dir (see OpenStable).
+// removed, any other damage is ErrCorrupt, another format is ErrFormat, and nothing
+// is changed. The parent of dir must exist, and no other process may use dir (see
+// OpenStable).
 func OpenLog(dir string, o LogOptions) (*Log, error) {
 	o = o.withDefaults()
 	l := &Log{dir: dir, options: o, opened: o.Now(), ring: newRing(o.RingBytes)}
@@ -164,6 +165,12 @@ func (l *Log) open() error {
 	}
 	layout, err := readLayout(l.dir)
 	if err != nil {
+		return err
+	}
+	if err := layout.checkFormat(); err != nil {
+		return err
+	}
+	if err := markFormat(f, l.dir); err != nil {
 		return err
 	}
 	if err := layout.settle(f); err != nil {

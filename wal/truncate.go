@@ -187,7 +187,7 @@ func buildEmpty(f files, dir string, seed segment) error {
 	if err := errors.Join(s.Sync(), s.Close()); err != nil {
 		return err
 	}
-	if err := f.syncDir(dir); err != nil {
+	if err := markFormat(f, dir); err != nil { // which makes the segment's name durable as well
 		return err
 	}
 	return f.syncDir(filepath.Dir(dir))
