@@ -1,13 +1,18 @@
 package httpapi
 
 import (
+	"io"
 	"net"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
 )
+
+// lingerTime is how long a client may go on sending what will not be read.
+const lingerTime = 5 * time.Second
 
 // connections knows all that is open, so that it can be closed at once.
 type connections struct {
@@ -101,6 +106,7 @@ type conn struct {
 	connections *connections
 	raw         syscall.RawConn // nil if there is no socket
 	alive       func() bool     // isAlive, made once
+	lingers     atomic.Bool
 	reads       deadline
 	writes      deadline
 }
@@ -142,8 +148,24 @@ func (c *conn) Write(b []byte) (int, error) {
 
 // Close implements net.Conn.
 func (c *conn) Close() error {
+	if c.lingers.Load() {
+		c.linger()
+	}
 	c.connections.remove(c)
 	return c.Conn.Close()
+}
+
+// linger takes what the client still sends, to its end. A socket that is closed
+// over unread bytes resets the connection, and a client that has not read its
+// answer by then, since it is still writing, never sees it.
+func (c *conn) linger() {
+	half, ok := c.Conn.(interface{ CloseWrite() error })
+	if !ok || half.CloseWrite() != nil {
+		return
+	}
+	end := time.AfterFunc(lingerTime, func() { _ = c.Conn.Close() })
+	defer end.Stop()
+	_, _ = io.Copy(io.Discard, c.Conn) // however it ends
 }
 
 // isAlive looks whether the client has closed the connection, or its half of
@@ -170,11 +192,25 @@ func alwaysAlive() bool { return true }
 
 // aliveFunc returns the isAlive of a connection that the HTTP server has.
 func aliveFunc(nc net.Conn) func() bool {
-	if wrapped, ok := nc.(interface{ NetConn() net.Conn }); ok { // TLS
-		nc = wrapped.NetConn()
-	}
-	if c, ok := nc.(*conn); ok {
+	if c := connOf(nc); c != nil {
 		return c.alive
 	}
 	return alwaysAlive
+}
+
+// lingerOn has a connection that the HTTP server is about to close linger.
+func lingerOn(nc net.Conn) {
+	if c := connOf(nc); c != nil {
+		c.lingers.Store(true)
+	}
+}
+
+// connOf returns the conn behind a connection of the HTTP server; nil if there is
+// none.
+func connOf(nc net.Conn) *conn {
+	if wrapped, ok := nc.(interface{ NetConn() net.Conn }); ok { // TLS
+		nc = wrapped.NetConn()
+	}
+	c, _ := nc.(*conn)
+	return c
 }

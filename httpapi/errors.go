@@ -94,8 +94,8 @@ const (
 func answerTo(err error) (answer *sqs.Error, done outcome, fault bool) {
 	switch {
 	case errors.As(err, &answer):
-		if shapeOf(answer.Code).status >= 500 {
-			return answer, outcomeNotApplied, false
+		if shapeOf(answer.Code).status >= 500 { // a command that has panicked may be half done
+			return answer, outcomeUnknown, false
 		}
 		return answer, outcomeDecided, false
 	case errors.Is(err, cluster.ErrNoLeader):

@@ -14,6 +14,7 @@ import (
 	"holdfast.internal/cluster"
 	"holdfast.internal/httpapi"
 	"holdfast.internal/raftfsm"
+	"holdfast.internal/sqs"
 )
 
 // TestFaults looks at what clients are told when the broker cannot serve.
@@ -28,6 +29,8 @@ func TestFaults(t *testing.T) {
 		{cluster.ErrOverloaded, 403, "not-applied", "RequestThrottled;Sender", ""},
 		{context.Canceled, 503, "unknown", "ServiceUnavailable;Receiver", ""},
 		{errors.New("a bug"), 500, "unknown", "InternalFailure;Receiver", "a bug"},
+		// The state's answer to a command that has panicked, perhaps half done.
+		{&sqs.Error{Code: sqs.InternalFailure, Message: "x"}, 500, "unknown", "InternalFailure;Receiver", ""},
 	} {
 		broker := newStateBroker()
 		broker.fault = tt.fault

@@ -39,7 +39,7 @@ func TestBrokenPolicies(t *testing.T) {
 	e := serve(t, newStateBroker(), httpapi.Config{})
 	e.json("CreateQueue", `{"QueueName":"q"}`)
 	e.sns("Action=CreateTopic&Name=orders")
-	texts := []string{"x", "[]", `{"Version":"2030-01-01","Statement":{"Effect":"Allow","Principal":"*","Action":"*"}}`}
+	texts := []string{"x", "[]", `{"Version":"2012-10-17","Statement":[]}`, `{"Version":"2012-10-17"}`, `{"Version":"2030-01-01","Statement":{"Effect":"Allow","Principal":"*","Action":"*"}}`}
 	for _, statement := range brokenPolicies {
 		texts = append(texts, policyOf(statement))
 	}

@@ -202,14 +202,13 @@ func listDeadLetterSourceQueues(r *request) error {
 // page is what a request says about which part of a list it wants.
 type page struct {
 	size    int64
-	limited bool // the size was given
-	token   string
-	resumed bool // the token was given
+	limited bool   // the size was given
+	token   string // empty: the first page, as SNS recordings of the .NET SDK have it
 }
 
 func (r *request) readPage() (p page) {
 	p.size, p.limited = r.in.Int("MaxResults")
-	p.token, p.resumed = r.in.Text("NextToken")
+	p.token, _ = r.in.Text("NextToken")
 	return p
 }
 
@@ -227,7 +226,7 @@ func (p page) after(scope string) (string, *sqs.Error) {
 	if p.limited && (p.size < 1 || p.size > sqs.MaxPageSize) {
 		return "", sqs.Invalidf("Value for parameter MaxResults is invalid. Reason: MaxResults must be an integer between 1 and 1000.")
 	}
-	if !p.resumed {
+	if p.token == "" {
 		return "", nil
 	}
 	if !p.limited {

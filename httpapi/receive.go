@@ -163,7 +163,7 @@ func (r *request) writeMessage(m *cluster.Message, queue sqs.QueueKey, asked sys
 		return fmt.Errorf("read content of body %d: %w", m.Body, err)
 	}
 	r.out.OpenStruct(receivedMessages)
-	r.out.UUID("MessageId", messageID(m, &c))
+	r.out.UUID("MessageId", c.IDNow(m.Redriven))
 	r.out.Text("ReceiptHandle", m.Handle)
 	r.out.Hex("MD5OfBody", c.BodyMD5)
 	r.out.Bytes("Body", c.Body)
@@ -226,24 +226,9 @@ func (r *request) writeSystemAttributes(m *cluster.Message, c *sqs.Content, queu
 	r.out.CloseMap(attributesMap)
 }
 
-// messageID is the id that a message shows: the one that it was sent under, until
-// a move task makes a new message of it.
-func messageID(m *cluster.Message, c *sqs.Content) [16]byte {
-	if m.Redriven != (sqs.MessageID{}) {
-		return m.Redriven
-	}
-	return c.MessageID
-}
-
-// deduplicationText is the deduplication id that a FIFO message shows: after a
-// move to a dead-letter queue that is its message id (SQS developer guide,
-// dead-letter queues), and after a redrive the id that it was sent under.
 func deduplicationText(m *cluster.Message, c *sqs.Content) string {
-	switch {
-	case m.DeadLetterSource.Name != "":
-		return string(wire.AppendUUID(nil, messageID(m, c)))
-	case m.Redriven != (sqs.MessageID{}):
-		return string(wire.AppendUUID(nil, c.MessageID))
+	if id, moved := c.DeduplicationIDNow(m.DeadLetterSource, m.Redriven); moved {
+		return string(wire.AppendUUID(nil, id))
 	}
 	return c.DeduplicationID
 }

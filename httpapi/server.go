@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"math/rand/v2"
 	"net"
 	"net/http"
 	"net/netip"
@@ -21,6 +20,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"holdfast.internal/cluster"
+	"holdfast.internal/httpapi/wire"
 	"holdfast.internal/raftfsm"
 	"holdfast.internal/sqs"
 )
@@ -110,21 +110,9 @@ func (c Config) withDefaults() Config {
 		c.Now = time.Now //nolint:forbidigo // the one place where the clock comes in
 	}
 	if c.NewID == nil {
-		c.NewID = randomID
+		c.NewID = wire.RandomUUID
 	}
 	return c
-}
-
-// randomID makes a UUID of version 4. The source is ChaCha8, seeded by the
-// operating system.
-func randomID() (id [16]byte) {
-	a, b := rand.Uint64(), rand.Uint64()
-	for i := range 8 {
-		id[i], id[i+8] = byte(a>>(8*i)), byte(b>>(8*i))
-	}
-	id[6] = id[6]&0x0f | 0x40
-	id[8] = id[8]&0x3f | 0x80
-	return id
 }
 
 // Server is the API port. Its methods may be called concurrently.

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"encoding/xml"
 	"fmt"
-	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -113,8 +112,7 @@ func TestRequestTooLarge(t *testing.T) {
 	e = serve(t, newStateBroker(), httpapi.Config{MaxBody: 100_000})
 	client := e.dial(false)
 	defer client.Close()
-	// The server need not read what it refuses, so the write may fail.
-	_, _ = io.WriteString(client, "POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n30000\r\n"+strings.Repeat("x", 0x30000)+"\r\n0\r\n\r\n")
+	write(t, client, "POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n30000\r\n"+strings.Repeat("x", 0x30000)+"\r\n0\r\n\r\n")
 	resp, err := http.ReadResponse(bufio.NewReader(client), nil)
 	if err != nil {
 		t.Fatal(err)
@@ -122,6 +120,36 @@ func TestRequestTooLarge(t *testing.T) {
 	resp.Body.Close()
 	if resp.StatusCode != 413 {
 		t.Errorf("chunked: got %s", resp.Status)
+	}
+}
+
+// TestRefusedClientMayFinish sends all of a request that is refused before its end
+// and reads the answer then, as clients do that write first.
+func TestRefusedClientMayFinish(t *testing.T) {
+	cert, key := certificate(t)
+	const much = 16 << 20 // more than the buffers of both sockets hold
+	for name, request := range map[string]string{
+		"413":         fmt.Sprintf("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n%s", much, strings.Repeat("x", much)),
+		"413 chunked": fmt.Sprintf("POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n0\r\n\r\n", much, strings.Repeat("x", much)),
+		"431":         "GET / HTTP/1.1\r\nHost: x\r\nX: " + strings.Repeat("x", much) + "\r\n\r\n",
+		"400":         "POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n" + strings.Repeat("x", much),
+	} {
+		for _, config := range []httpapi.Config{{}, {CertFile: cert, KeyFile: key}} {
+			t.Run(fmt.Sprintf("%s tls=%v", name, config.CertFile != ""), func(t *testing.T) {
+				e := serve(t, newStateBroker(), config)
+				client := e.dial(config.CertFile != "")
+				defer client.Close()
+				write(t, client, request)
+				resp, err := http.ReadResponse(bufio.NewReader(client), nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				resp.Body.Close()
+				if !strings.HasPrefix(name, fmt.Sprint(resp.StatusCode)) {
+					t.Errorf("got %s, want %s", resp.Status, name)
+				}
+			})
+		}
 	}
 }
 
@@ -139,8 +167,7 @@ func TestLargeRequestsAreBounded(t *testing.T) {
 	throttled := func() bool {
 		client := e.dial(false)
 		defer client.Close()
-		// The server need not read what it refuses, so the write may fail.
-		_, _ = fmt.Fprintf(client, "POST / HTTP/1.1\r\nHost: x\r\nX-Amz-Target: AmazonSQS.SendMessage\r\nContent-Length: %d\r\n\r\n%s", len(large), large)
+		write(t, client, fmt.Sprintf("POST / HTTP/1.1\r\nHost: x\r\nX-Amz-Target: AmazonSQS.SendMessage\r\nContent-Length: %d\r\n\r\n%s", len(large), large))
 		r, err := http.ReadResponse(bufio.NewReader(client), nil)
 		if err != nil {
 			t.Fatal(err)

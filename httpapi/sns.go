@@ -134,7 +134,8 @@ var unreadableCodes = map[sqs.Code]sns.Code{
 	sqs.RequestThrottled: sns.Throttling,
 }
 
-// snsStatuses has the codes whose HTTP status is not 400 (spec §1.4).
+// snsStatuses has the codes whose HTTP status is not 400 (SNS API reference, the
+// errors of each action).
 var snsStatuses = map[sns.Code]int{
 	sns.NotFound:                  404,
 	sns.ResourceNotFound:          404,
@@ -159,8 +160,8 @@ func snsStatus(code sns.Code) int {
 // snsAnswerTo is answerTo for SNS.
 func snsAnswerTo(err error) (answer *sns.Error, done outcome, fault bool) {
 	if errors.As(err, &answer) {
-		if snsStatus(answer.Code) >= 500 {
-			return answer, outcomeNotApplied, false
+		if snsStatus(answer.Code) >= 500 { // as in answerTo
+			return answer, outcomeUnknown, false
 		}
 		return answer, outcomeDecided, false
 	}

@@ -9,6 +9,7 @@ import (
 
 	"holdfast.internal/httpapi/wire"
 	"holdfast.internal/sns"
+	"holdfast.internal/sqs"
 )
 
 // maxSubject is the longest subject of a message, in characters.
@@ -124,6 +125,7 @@ func asText(raw json.RawMessage) ([]byte, bool) {
 
 // finish makes the entry of the command, and the content that travels beside it.
 func (d *draft) finish(topic sns.TopicKey) (sns.PublishEntry, []byte) {
+	d.message.Unfit = !sqs.ValidText(d.message.TextFor(sns.SQS))
 	e := sns.PublishEntry{
 		MessageID: d.message.ID, Size: sns.Size(d.whole, d.message.Attributes),
 		GroupID: d.message.GroupID, DeduplicationID: d.message.DeduplicationID,

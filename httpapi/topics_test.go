@@ -153,6 +153,7 @@ func TestSNSFaults(t *testing.T) {
 		{cluster.ErrOutcomeUnknown, 503, "ServiceUnavailable", "unknown"},
 		{cluster.ErrOverloaded, 400, "Throttling", "not-applied"},
 		{fmt.Errorf("disk on fire"), 500, "InternalError", "unknown"},
+		{&sns.Error{Code: sns.InternalError, Message: "x"}, 500, "InternalError", "unknown"}, // of a publish that has panicked
 	} {
 		broker.fault = c.fault
 		r := e.sns("Action=CreateTopic&Name=orders")

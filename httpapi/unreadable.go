@@ -9,11 +9,15 @@ import (
 )
 
 // handleUnreadable answers a request that could not be read. The HTTP server
-// closes the connection after it.
+// closes the connection after it; the client may still be sending.
 func (s *Server) handleUnreadable(ctx *fasthttp.RequestCtx, err error) {
 	had := s.bodies.release(&ctx.Request.Header)
 	var small *fasthttp.ErrSmallBuffer
 	var timeout interface{ Timeout() bool }
+	slow := errors.As(err, &timeout) && timeout.Timeout()
+	if !slow {
+		lingerOn(ctx.Conn())
+	}
 	switch {
 	case errors.Is(err, fasthttp.ErrBodyTooLarge) && (had || ctx.Request.Header.ContentLength() > s.config.MaxBody):
 		s.refuseUnread(ctx, &sqs.Error{Code: codeTooLarge, Message: "The request is larger than the limit."}, outcomeDecided)
@@ -21,7 +25,7 @@ func (s *Server) handleUnreadable(ctx *fasthttp.RequestCtx, err error) {
 		s.refuseUnread(ctx, &sqs.Error{Code: sqs.RequestThrottled, Message: "There are too many large requests. Try again."}, outcomeNotApplied)
 	case errors.As(err, &small):
 		s.respondPlain(ctx, fasthttp.StatusRequestHeaderFieldsTooLarge, "the head of the request is too large")
-	case errors.As(err, &timeout) && timeout.Timeout():
+	case slow:
 		s.respondPlain(ctx, fasthttp.StatusRequestTimeout, "the request took too long")
 	default:
 		s.respondPlain(ctx, fasthttp.StatusBadRequest, "the request is not valid HTTP")

@@ -22,10 +22,7 @@ func (c *trio) expectRightTime(nodes ...*fault.Node) {
 	client := &http.Client{Transport: c.Transport()}
 	for _, n := range nodes {
 		before := time.Now()
-		s, err := n.Status(c.within(10 * time.Second))
-		if err != nil {
-			c.t.Fatal(err)
-		}
+		s := c.status(n)
 		c.expectNow(s.Node+": cluster time", time.UnixMilli(s.Time.Cluster), before, clockSlack())
 		before = time.Now()
 		response, err := client.Get(n.Endpoint() + "/health")
@@ -94,10 +91,7 @@ func (c *trio) skewAndKill(probed workload.Queue, by time.Duration, leads bool) 
 	}
 	c.recorder.Fault(fmt.Sprint("skew clock by ", by))
 	time.Sleep(1500 * time.Millisecond) // of load
-	s, err := wrong.Status(c.within(10 * time.Second))
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	s := c.status(wrong)
 	if off := time.Duration(s.Time.WallOffset)*time.Millisecond - by; off.Abs() > clockSlack() {
 		c.t.Fatalf("the node's clock is off by %d ms, want %v: nothing was tested", s.Time.WallOffset, by)
 	}

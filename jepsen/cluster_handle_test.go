@@ -14,11 +14,15 @@ import (
 )
 
 // createFIFO creates a FIFO queue with the given visibility timeout in seconds and
-// deduplication scope (queue or messageGroup).
+// deduplication scope: queue, or messageGroup as for high throughput.
 func createFIFO(t *testing.T, c *workload.Client, name, visibility, scope string) workload.Queue {
 	t.Helper()
+	limit := "perQueue"
+	if scope == "messageGroup" {
+		limit = "perMessageGroupId"
+	}
 	q, err := c.CreateQueue(t.Context(), name, map[string]string{
-		"FifoQueue": "true", "VisibilityTimeout": visibility, "DeduplicationScope": scope,
+		"FifoQueue": "true", "VisibilityTimeout": visibility, "DeduplicationScope": scope, "FifoThroughputLimit": limit,
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -57,13 +57,7 @@ func TestClusterKillAll(t *testing.T) {
 	for range kills {
 		time.Sleep(2 * time.Second) // of load
 		w.expectOpen()
-		if err := c.Kill(); err != nil {
-			t.Fatal(err)
-		}
-		c.recorder.Fault("kill all")
-		if err := c.Start(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		c.restartAll()
 		w.expectOpen()
 	}
 	load.judge(bar(10*time.Second, 15*time.Second)) // nobody was there

@@ -3,9 +3,6 @@ package jepsen_test
 import (
 	"context"
 	"io"
-	"net/http"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"sync"
@@ -18,80 +15,48 @@ import (
 	"holdfast.internal/jepsen/workload"
 )
 
-// clusterLoad is the load of TestKill on all nodes of a cluster in turn.
-type clusterLoad struct {
-	c      *trio
-	load   workload.Standard
-	file   *os.File
-	cancel context.CancelFunc
-	driven chan struct{}
+// clusterStorm is a storm over a cluster.
+type clusterStorm struct {
+	*storm
+	c *trio
 }
 
-// drive starts a load. The clients repeat nothing, wait for an answer as long as
-// timeout, and go to the nodes that are ready in turn.
-func (c *trio) drive(timeout time.Duration) *clusterLoad {
+func (c *trio) newStorm() *clusterStorm {
 	c.t.Helper()
-	file, err := os.Create(filepath.Join(c.t.ArtifactDir(), "history.jsonl"))
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	c.t.Cleanup(func() { file.Close() })
-	c.recorder = history.NewRecorder(file)
-	seed := uint64(time.Now().UnixNano())
-	c.t.Logf("seed %d", seed)
-	d := &clusterLoad{c: c, file: file, driven: make(chan struct{}), load: workload.Standard{
-		Endpoint: "http://cluster", Transport: c.balanced(), Recorder: c.recorder, Run: "c" + strconv.FormatUint(seed, 36),
-		Producers: 3, Consumers: 6, Pause: 15 * time.Millisecond, Timeout: timeout, Seed: seed,
-	}}
-	setup := &workload.Client{Endpoint: d.load.Endpoint, Recorder: c.recorder, HTTP: &http.Client{Transport: d.load.Transport}}
-	d.load.Queues = []workload.Queue{createQueue(c.t, setup, "short", "2"), createQueue(c.t, setup, "long", "4")}
-	ctx, cancel := context.WithCancel(context.WithoutCancel(c.t.Context()))
-	d.cancel = cancel
-	go func() {
-		defer close(d.driven)
-		d.load.Drive(ctx)
-	}()
-	c.t.Cleanup(d.stop)
-	return d
+	s := &clusterStorm{storm: newStorm(c.t), c: c}
+	s.options.Cluster = true
+	c.recorder = s.recorder
+	return s
 }
 
-// stop ends the load and waits until its calls are answered.
-func (d *clusterLoad) stop() {
-	d.cancel()
-	<-d.driven
+// clients are those of all nodes: they go to the ready ones in turn, repeat nothing,
+// and wait for an answer as long as timeout.
+func (s *clusterStorm) clients(timeout time.Duration) workload.Standard {
+	s.t.Helper()
+	clients := s.storm.clients("http://cluster", s.c.balanced())
+	clients.Timeout = timeout
+	return clients
+}
+
+// drive starts the load of TestKill on a cluster.
+func (c *trio) drive(timeout time.Duration) *clusterStorm {
+	c.t.Helper()
+	s := c.newStorm()
+	s.start(s.standard(s.clients(timeout)))
+	return s
 }
 
 // judge ends the load, restarts every node, so that what was under way is decided,
 // empties the queues and holds the history against the promises. Messages may be
 // late by slack.
-func (d *clusterLoad) judge(slack time.Duration) checker.Coverage {
-	t := d.c.t
-	t.Helper()
-	d.stop()
-	if err := d.c.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	d.c.recorder.Fault("kill all")
-	if err := d.c.Start(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	drained := drain(t, d.load)
-	operations := d.c.recorder.Operations()
-	report := checker.Check(operations, checker.Options{
-		Queues:  map[string]checker.Queue{"short": {VisibilityTimeout: 2 * time.Second}, "long": {VisibilityTimeout: 4 * time.Second}},
-		Slack:   slack,
-		Cluster: true,
-		Drained: drained,
-	})
-	t.Log(report.Coverage)
-	if len(report.Violations) > 0 {
-		t.Errorf("history in %s:\n%s", d.file.Name(), report)
-	}
-	d.c.expectSameState()
-	if err := d.c.recorder.Err(); err != nil {
-		t.Error(err)
-	}
-	return report.Coverage
+func (s *clusterStorm) judge(slack time.Duration) checker.Coverage {
+	s.t.Helper()
+	s.stop()
+	s.c.restartAll()
+	s.options.Slack = slack
+	coverage := s.storm.judge()
+	s.c.expectSameState()
+	return coverage
 }
 
 // legalRefusals are what the state answers to clients that come late.

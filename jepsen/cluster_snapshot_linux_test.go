@@ -86,11 +86,7 @@ func TestClusterSnapshotForAFollower(t *testing.T) {
 	q := createQueue(t, c.client(leader), "backlog", "30")
 	load := c.drive(patience)
 	away := c.Others(leader)[0]
-	s, err := away.Status(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	lacks := s.Groups[0].Applied + 1
+	lacks := c.status(away).Groups[0].Applied + 1
 	c.kill(away)
 	rest := c.Others(away)
 	sent, unknown := c.pour(t.Context(), q, rest, backlog, 1<<40)
@@ -126,12 +122,12 @@ func (c *trio) awaitLogFrom(n *fault.Node, index uint64) {
 	c.t.Helper()
 	q := createQueue(c.t, c.unrecorded(n), "filler", "30")
 	for end := time.Now().Add(time.Minute); ; {
-		s, err := n.Status(c.t.Context())
-		if err == nil && s.Groups[0].First >= index {
+		first := c.status(n).Groups[0].First
+		if first >= index {
 			return
 		}
 		if time.Now().After(end) {
-			c.t.Fatalf("the log begins at %d, want %d: the follower needs no snapshot", s.Groups[0].First, index)
+			c.t.Fatalf("the log begins at %d, want %d: the follower needs no snapshot", first, index)
 		}
 		c.pour(c.t.Context(), q, []*fault.Node{n}, 10*pourBody*pourBatch, 1<<40) // snapshots follow entries
 	}

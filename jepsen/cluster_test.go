@@ -114,6 +114,16 @@ func (c *trio) unrecorded(n *fault.Node) *workload.Client {
 	return client
 }
 
+// status is what a node says of itself.
+func (c *trio) status(n *fault.Node) fault.Status {
+	c.t.Helper()
+	s, err := n.Status(c.t.Context())
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return s
+}
+
 // kill ends the process of a node.
 func (c *trio) kill(n *fault.Node) {
 	c.t.Helper()
@@ -126,6 +136,24 @@ func (c *trio) restart(n *fault.Node) {
 	c.t.Helper()
 	restart(c.t, n)
 	c.awaitCaughtUp()
+}
+
+// restartAll ends the processes of all nodes at once, and starts them again.
+func (c *trio) restartAll() {
+	c.t.Helper()
+	if err := c.Kill(); err != nil {
+		c.t.Fatal(err)
+	}
+	c.recorder.Fault("kill all")
+	c.start()
+}
+
+// start starts the nodes that do not run, and waits until all are ready.
+func (c *trio) start() {
+	c.t.Helper()
+	if err := c.Start(c.t.Context()); err != nil {
+		c.t.Fatal(err)
+	}
 }
 
 func (c *trio) awaitCaughtUp() {

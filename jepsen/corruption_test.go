@@ -93,9 +93,7 @@ func TestCorruptedDataRefused(t *testing.T) {
 	if size < 50*2000 {
 		t.Fatalf("%s has %d bytes: not the log of 50 messages", path, size)
 	}
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
-	random := rand.New(rand.NewPCG(seed, 0))
+	random := rand.New(rand.NewPCG(newSeed(t), 0))
 	for range 5 {
 		offset, bit := size/4+random.Int64N(size/2), uint(random.IntN(8))
 		if err := fault.FlipBit(path, offset, bit); err != nil {
@@ -111,30 +109,36 @@ func TestCorruptedDataRefused(t *testing.T) {
 	expectAll(t, client, q, bodies)
 }
 
-// A flipped bit in a file of the snapshot, or in what tells where a segment has
-// its bodies, may hide messages: nothing but a refusal is right.
-func TestDamagedSnapshotRefused(t *testing.T) {
-	node := startNode(t, "--test-mode", "--test-snapshot-entries", "10")
+// stopWithSegment returns a node that was stopped, and the newest segment of the 50
+// messages in its queue: the first one may have been merged.
+func stopWithSegment(t *testing.T) (node *fault.Node, q workload.Queue, bodies map[string]bool, segment string) {
+	t.Helper()
+	node = startNode(t, "--test-mode", "--test-snapshot-entries", "10")
 	client := newClient(t, node)
-	q := createQueue(t, client, "q", "300")
-	bodies := fill(t, client, q, 50)
+	q = createQueue(t, client, "q", "300")
+	bodies = fill(t, client, q, 50)
 	segments := filepath.Join(node.DataDir(), "segments")
 	awaitTrue(t, "a segment", func() bool {
 		path, err := fault.NewestFile(segments)
 		return err == nil && path != ""
 	})
 	stop(t, node)
-	files, err := filepath.Glob(filepath.Join(node.DataDir(), "snapshots", "*", "*"))
-	if err != nil || len(files) != 3 {
-		t.Fatalf("got the files %v of a snapshot, error %v; want state, meta and manifest", files, err)
-	}
 	segment, err := fault.NewestFile(segments)
 	if err != nil {
 		t.Fatal(err)
 	}
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
-	random := rand.New(rand.NewPCG(seed, 0))
+	return node, q, bodies, segment
+}
+
+// A flipped bit in a file of the snapshot, or in what tells where a segment has
+// its bodies, may hide messages: nothing but a refusal is right.
+func TestDamagedSnapshotRefused(t *testing.T) {
+	node, q, bodies, segment := stopWithSegment(t)
+	files, err := filepath.Glob(filepath.Join(node.DataDir(), "snapshots", "*", "*"))
+	if err != nil || len(files) != 3 {
+		t.Fatalf("got the files %v of a snapshot, error %v; want state, meta and manifest", files, err)
+	}
+	random := rand.New(rand.NewPCG(newSeed(t), 0))
 	for _, path := range append(files, segment) {
 		info, err := os.Stat(path)
 		if err != nil {
@@ -154,29 +158,17 @@ func TestDamagedSnapshotRefused(t *testing.T) {
 		}
 	}
 	restart(t, node) // the refusals changed nothing
-	expectAll(t, client, q, bodies)
+	expectAll(t, newClient(t, node), q, bodies)
 }
 
 // One rotten body is never handed out, and keeps nobody else's message back.
 func TestDamagedBodyIsWithheld(t *testing.T) {
-	node := startNode(t, "--test-mode", "--test-snapshot-entries", "10")
-	client := newClient(t, node)
-	q := createQueue(t, client, "q", "300")
-	bodies := fill(t, client, q, 50)
-	segments := filepath.Join(node.DataDir(), "segments")
-	awaitTrue(t, "a segment", func() bool {
-		path, err := fault.NewestFile(segments)
-		return err == nil && path != ""
-	})
-	stop(t, node)
-	path, err := fault.NewestFile(segments) // the first one may have been merged
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := fault.FlipBit(path, 500, 3); err != nil { // of the first body there
+	node, q, bodies, segment := stopWithSegment(t)
+	if err := fault.FlipBit(segment, 500, 3); err != nil { // of the first body there
 		t.Fatal(err)
 	}
 	restart(t, node)
+	client := newClient(t, node)
 	seen := 0
 	for {
 		o := succeed(t, client.Receive(t.Context(), q, 10, history.QueueDefault, 0))

@@ -86,8 +86,8 @@ func TestPowerLoss(t *testing.T) {
 		plan.kills, plan.minSent = 10, 1000
 	}
 	disk, node := startOnDisk(t, "--test-mode", "--test-snapshot-entries", plan.snapshot)
-	s := newStorm(t, node, plan)
-	s.blowStandard(func() {
+	s := newNodeStorm(t, node, plan)
+	s.blow(s.standard(s.clients()), func() {
 		if err := disk.Break(); err != nil {
 			t.Fatal(err)
 		}
@@ -97,7 +97,7 @@ func TestPowerLoss(t *testing.T) {
 			t.Fatal(err)
 		}
 		restart(t, node)
-	})
+	}, standardDemands)
 }
 
 // fullDigest is a checksum of all of a node's state.

@@ -11,7 +11,8 @@
 //	history      the record
 //	checker      what a history proves about the broker
 //	bench        load, measured against an echo server (`holdfast bench`)
-//	conformance  the cases of the SQS specification, answer by answer
+//	mutate       does a test fail when a line of a room is broken? (`make mutate`)
+//	conformance  what AWS answers, case by case
 //	clients      AWS SDKs in other languages (`make test-clients`)
 //
 // The tests of this package run the real binary: the one in HOLDFAST_BIN, or one

@@ -33,9 +33,7 @@ func fanOutKills() int {
 // message or none has it, those whose publish was answered have it, and nothing is
 // there twice.
 func TestKillDuringPublish(t *testing.T) {
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
-	random := rand.New(rand.NewPCG(seed, 2))
+	random := rand.New(rand.NewPCG(newSeed(t), 2))
 	node := startNode(t, "--test-mode", "--test-snapshot-entries", "300")
 	b := caller{node.Endpoint(), http.DefaultClient}
 	topic := makeFanOut(t, b, fanOutQueues)

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"holdfast.internal/jepsen/checker"
-	"holdfast.internal/jepsen/workload"
 )
 
 // A node that is killed under load keeps the promises of FIFO queues: the order
@@ -21,16 +20,8 @@ func TestKillFIFO(t *testing.T) {
 		plan = killPlan{kills: 20, low: 300 * time.Millisecond, high: 8 * time.Second, minSent: 4000, snapshot: "1500"}
 	}
 	node := startNode(t, "--test-mode", "--test-snapshot-entries", plan.snapshot, "--test-dedup-window", window.String())
-	s := newStorm(t, node, plan)
-	load := workload.FIFO{Standard: s.load("f"), Groups: 20}
-	setup := &workload.Client{Endpoint: node.Endpoint(), Recorder: s.recorder}
-	load.Queues = []workload.Queue{
-		createFIFO(t, setup, "queue.fifo", "2", "queue"), createFIFO(t, setup, "group.fifo", "2", "messageGroup"),
-	}
-	q := checker.Queue{VisibilityTimeout: 2 * time.Second, FIFO: true, DedupWindow: window}
-	byGroup := q
-	byGroup.DedupByGroup = true
-	s.blow(load, s.kill, fifoDemands, map[string]checker.Queue{"queue.fifo": q, "group.fifo": byGroup})
+	s := newNodeStorm(t, node, plan)
+	s.blow(s.ordered(s.clients(), window), s.kill, fifoDemands)
 }
 
 // fifoDemands are the situations that the promises of FIFO queues are about.
@@ -43,6 +34,8 @@ func fifoDemands(c checker.Coverage, plan killPlan) []demand {
 		{"leases over a kill", c.LeasesAcross, plan.kills / 2},
 		{"repeated sends", c.Repeats, plan.minSent / 20},
 		{"repeated sends after a kill", c.RepeatAcross, plan.kills},
+		{"repeated sends after one without an answer", c.Retried, plan.kills / 3},
+		{"handles used after a kill", c.AcrossFaults, plan.kills},
 		{"ids used anew after their window", c.Renewals, plan.kills},
 		{"deletes", c.Deletes, plan.minSent / 4},
 	}

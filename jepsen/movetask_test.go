@@ -18,9 +18,7 @@ func TestKillDuringMoveTasks(t *testing.T) {
 	if *long {
 		kills, messages = 20, 2000
 	}
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
-	random := rand.New(rand.NewPCG(seed, 3<<32))
+	random := rand.New(rand.NewPCG(newSeed(t), 3<<32))
 	node := startNode(t, "--test-mode", "--test-snapshot-entries", "40")
 	c := newClient(t, node)
 	queues := [2]workload.Queue{createQueue(t, c, "a", "60"), createQueue(t, c, "b", "60")}

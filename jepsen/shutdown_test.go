@@ -2,8 +2,6 @@ package jepsen_test
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 	"net/http"
 	"sync"
 	"testing"
@@ -14,43 +12,17 @@ import (
 	"holdfast.internal/jepsen/workload"
 )
 
-// parkedPolls asks the node how many receives wait.
-func parkedPolls(ctx context.Context, n *fault.Node) (int, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, n.Admin()+"/status", nil)
-	if err != nil {
-		return 0, fmt.Errorf("ask status: %w", err)
-	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return 0, fmt.Errorf("ask status: %w", err)
-	}
-	defer response.Body.Close()
-	var status struct {
-		Groups []struct {
-			ParkedPolls int `json:"parked_polls"`
-		}
-	}
-	if err := json.NewDecoder(response.Body).Decode(&status); err != nil {
-		return 0, fmt.Errorf("read status: %w", err)
-	}
-	total := 0
-	for _, g := range status.Groups {
-		total += g.ParkedPolls
-	}
-	return total, nil
-}
-
 // awaitParked waits until exactly want receives wait at the node.
 func awaitParked(t *testing.T, n *fault.Node, want int) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
-	for {
-		got, err := parkedPolls(ctx, n)
+	for got := 0; ; {
+		s, err := n.Status(ctx)
 		if err != nil {
 			t.Fatalf("%d polls parked, want %d: %v", got, want, err)
 		}
-		if got == want {
+		if got = s.Groups[0].ParkedPolls; got == want {
 			return
 		}
 		time.Sleep(10 * time.Millisecond) // between two looks

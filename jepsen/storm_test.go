@@ -3,6 +3,7 @@ package jepsen_test
 import (
 	"context"
 	"math/rand/v2"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -15,17 +16,17 @@ import (
 	"holdfast.internal/jepsen/workload"
 )
 
-// storm is a node that is brought down and up again under load, and the history of
+// storm is a load on brokers that are brought down and up again, and the history of
 // that.
 type storm struct {
 	t        *testing.T
-	node     *fault.Node
-	plan     killPlan
 	seed     uint64
 	random   *rand.Rand
 	file     *os.File
 	recorder *history.Recorder
-	slowest  time.Duration // of the starts
+	options  checker.Options // how the history is judged
+	load     loader
+	stop     func() // ends the load, and returns when its calls are answered
 }
 
 // loader is a kind of load.
@@ -41,78 +42,111 @@ type demand struct {
 	got, want int
 }
 
-func newStorm(t *testing.T, node *fault.Node, plan killPlan) *storm {
+// demands are those of a plan, held against what a run covered.
+type demands func(checker.Coverage, killPlan) []demand
+
+func newStorm(t *testing.T) *storm {
 	t.Helper()
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
+	seed := newSeed(t)
 	file, err := os.Create(filepath.Join(t.ArtifactDir(), "history.jsonl"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { file.Close() })
 	return &storm{
-		t: t, node: node, plan: plan, seed: seed, random: rand.New(rand.NewPCG(seed, 1<<32)),
-		file: file, recorder: history.NewRecorder(file),
+		t: t, seed: seed, random: rand.New(rand.NewPCG(seed, 1<<32)), file: file, recorder: history.NewRecorder(file),
 	}
 }
 
-// load is that of three producers and six consumers; run is a letter.
-func (s *storm) load(run string) workload.Standard {
+// newSeed returns a seed that is in the test's output.
+func newSeed(t *testing.T) uint64 {
+	t.Helper()
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	return seed
+}
+
+// clients are three producers and six consumers of the brokers at an endpoint, which
+// they reach by transport; nil is a connection for each.
+func (s *storm) clients(endpoint string, transport http.RoundTripper) workload.Standard {
 	return workload.Standard{
-		Endpoint: s.node.Endpoint(), Recorder: s.recorder, Run: run + strconv.FormatUint(s.seed, 36),
+		Endpoint: endpoint, Transport: transport, Recorder: s.recorder, Run: "s" + strconv.FormatUint(s.seed, 36),
 		Producers: 3, Consumers: 6, Pause: 15 * time.Millisecond, Seed: s.seed,
 	}
 }
 
-// blowStandard is blow for standard queues.
-func (s *storm) blowStandard(strike func()) {
-	s.t.Helper()
-	load := s.load("k")
-	setup := &workload.Client{Endpoint: s.node.Endpoint(), Recorder: s.recorder}
-	load.Queues = []workload.Queue{createQueue(s.t, setup, "short", "2"), createQueue(s.t, setup, "long", "4")}
-	s.blow(load, strike, standardDemands, map[string]checker.Queue{
-		"short": {VisibilityTimeout: 2 * time.Second}, "long": {VisibilityTimeout: 4 * time.Second},
-	})
+// setup is a client that prepares the load of others.
+func (s *storm) setup(clients workload.Standard) *workload.Client {
+	return &workload.Client{Endpoint: clients.Endpoint, Recorder: s.recorder, HTTP: &http.Client{Transport: clients.Transport}}
 }
 
-// blow loads the node while strike brings it down and up again, drains it, and
-// holds the history against the promises.
-func (s *storm) blow(load loader, strike func(), demands func(checker.Coverage, killPlan) []demand, queues map[string]checker.Queue) {
+// standard is the load of such clients on two standard queues, which it creates.
+func (s *storm) standard(clients workload.Standard) loader {
 	s.t.Helper()
-	ctx, cancel := context.WithCancel(s.t.Context())
+	setup := s.setup(clients)
+	clients.Queues = []workload.Queue{createQueue(s.t, setup, "short", "2"), createQueue(s.t, setup, "long", "4")}
+	s.options.Queues = map[string]checker.Queue{
+		"short": {VisibilityTimeout: 2 * time.Second}, "long": {VisibilityTimeout: 4 * time.Second},
+	}
+	return clients
+}
+
+// ordered is the load of such clients on two FIFO queues, which it creates: one of
+// each DeduplicationScope. The nodes know ids for window.
+func (s *storm) ordered(clients workload.Standard, window time.Duration) loader {
+	s.t.Helper()
+	setup := s.setup(clients)
+	clients.Queues = []workload.Queue{
+		createFIFO(s.t, setup, "queue.fifo", "2", "queue"), createFIFO(s.t, setup, "group.fifo", "2", "messageGroup"),
+	}
+	q := checker.Queue{VisibilityTimeout: 2 * time.Second, FIFO: true, DedupWindow: window}
+	byGroup := q
+	byGroup.DedupByGroup = true
+	s.options.Queues = map[string]checker.Queue{"queue.fifo": q, "group.fifo": byGroup}
+	return workload.FIFO{Standard: clients, Groups: 20}
+}
+
+// start starts a load, which ends with the test at the latest.
+func (s *storm) start(load loader) {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(s.t.Context()))
 	driven := make(chan struct{})
 	go func() {
 		defer close(driven)
 		load.Drive(ctx)
 	}()
-	options := checker.Options{Queues: queues}
-	s.strikes(strike, func() bool {
-		return len(missed(demands(checker.Check(s.recorder.Operations(), options).Coverage, s.plan))) == 0
-	})
-	cancel()
-	<-driven
-	// What was under way and unanswered is decided by one more restart.
-	kill(s.t, s.node, s.recorder)
-	restart(s.t, s.node)
-	options.Drained = drain(s.t, load)
-	report := checker.Check(s.recorder.Operations(), options)
+	s.load = load
+	s.stop = func() {
+		cancel()
+		<-driven
+	}
+	s.t.Cleanup(s.stop)
+}
+
+// judge empties the queues, once the load has ended, and holds the history against
+// the promises.
+func (s *storm) judge() checker.Coverage {
+	s.t.Helper()
+	s.options.Drained = drain(s.t, s.load)
+	report := checker.Check(s.recorder.Operations(), s.options)
 	s.t.Log(report.Coverage)
 	if len(report.Violations) > 0 {
 		s.t.Errorf("seed %d, history in %s:\n%s", s.seed, s.file.Name(), report)
 	}
-	for _, d := range missed(demands(report.Coverage, s.plan)) {
-		s.t.Errorf("%d %s, want at least %d: the run proves too little", d.got, d.what, d.want)
-	}
 	if err := s.recorder.Err(); err != nil {
 		s.t.Error(err)
 	}
+	return report.Coverage
 }
 
 // strikes strikes as often as planned, and on a slow machine, where less happens
 // meanwhile, until enough has happened; but no more than four times as often.
-func (s *storm) strikes(strike func(), enough func() bool) {
-	for i := 0; i < s.plan.kills || i < 4*s.plan.kills && !enough(); i++ {
-		time.Sleep(s.plan.low + time.Duration(s.random.Int64N(int64(s.plan.high-s.plan.low))))
+func (s *storm) strikes(plan killPlan, strike func(), demands demands) {
+	s.t.Helper()
+	enough := func() bool {
+		return len(missed(demands(checker.Check(s.recorder.Operations(), s.options).Coverage, plan))) == 0
+	}
+	for i := 0; i < plan.kills || i < 4*plan.kills && !enough(); i++ {
+		time.Sleep(plan.low + time.Duration(s.random.Int64N(int64(plan.high-plan.low))))
 		strike()
 	}
 }
@@ -124,6 +158,14 @@ func missed(demands []demand) (short []demand) {
 		}
 	}
 	return short
+}
+
+// expect fails the test if a demand is not met.
+func expect(t *testing.T, demands []demand) {
+	t.Helper()
+	for _, d := range missed(demands) {
+		t.Errorf("%d %s, want at least %d: the run proves too little", d.got, d.what, d.want)
+	}
 }
 
 // drain empties the queues of a load, and reports whether it could. How long that

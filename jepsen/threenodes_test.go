@@ -1,9 +1,7 @@
 package jepsen_test
 
 import (
-	"encoding/json"
 	"fmt"
-	"net/http"
 	"os"
 	"strings"
 	"testing"
@@ -11,27 +9,6 @@ import (
 
 	"holdfast.internal/jepsen/history"
 )
-
-// nodeSight is what a node says of its cluster, of the messages in it, and why it is not
-// ready.
-type nodeSight struct {
-	ClusterID string `json:"cluster_id"`
-	Reasons   []string
-	Totals    struct{ Visible int }
-}
-
-func (c *trio) sight(i int) (s nodeSight) {
-	c.t.Helper()
-	response, err := http.Get(c.Nodes()[i].Admin() + "/status")
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	defer func() { _ = response.Body.Close() }()
-	if err := json.NewDecoder(response.Body).Decode(&s); err != nil {
-		c.t.Fatal(err)
-	}
-	return s
-}
 
 // TestThreeNodes: what one node does the others know, and what is acknowledged
 // outlives the leader and the loss of power.
@@ -63,14 +40,9 @@ func TestThreeNodes(t *testing.T) {
 	c.restart(old)
 	send(t, c.client(old), q, "through the node that was dead")
 
-	if err := c.Kill(); err != nil { // all at once
-		t.Fatal(err)
-	}
-	if err := c.Start(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	for i := range nodes {
-		if got := c.sight(i).Totals.Visible; got != 2 {
+	c.restartAll()
+	for i, n := range nodes {
+		if got := c.status(n).Totals.Visible; got != 2 {
 			t.Errorf("n%d: got %d messages after the restart of all, want 2", i+1, got)
 		}
 	}
@@ -116,10 +88,10 @@ func TestWipedNodes(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for i, n := range c.Nodes()[:2] {
+	for _, n := range c.Nodes()[:2] {
 		advice := "bring that very folder back"
-		awaitTrue(t, advice, func() bool { return strings.Contains(fmt.Sprint(c.sight(i).Reasons), advice) })
-		if s := c.sight(i); s.ClusterID != "" || n.Ready(t.Context()) {
+		awaitTrue(t, advice, func() bool { return strings.Contains(fmt.Sprint(c.status(n).Reasons), advice) })
+		if s := c.status(n); s.ClusterID != "" || n.Ready(t.Context()) {
 			t.Errorf("a wiped node is of cluster %q, want none and not ready", s.ClusterID)
 		}
 	}

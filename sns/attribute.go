@@ -8,8 +8,8 @@ import (
 // AttributeName is the AWS name of an attribute of a topic or a subscription.
 type AttributeName string
 
-// The attributes of topics that can be set, the feedback ones left out (spec
-// §3.1).
+// The attributes of topics that can be set, the feedback ones left out (SNS API
+// reference, CreateTopic and SetTopicAttributes).
 const (
 	ArchivePolicy             AttributeName = "ArchivePolicy"
 	ContentBasedDeduplication AttributeName = "ContentBasedDeduplication"
@@ -24,7 +24,8 @@ const (
 	TracingConfig             AttributeName = "TracingConfig"
 )
 
-// The attributes of subscriptions that can be set (spec §3.2).
+// The attributes of subscriptions that can be set (SNS API reference,
+// Subscribe).
 const (
 	FilterPolicyAttribute AttributeName = "FilterPolicy"
 	FilterPolicyScope     AttributeName = "FilterPolicyScope"

@@ -164,7 +164,8 @@ func checkPolicies(policy members, prefix, retryPath, throttlePath, requestPath 
 // seconds.
 const maxRetryTime = 3600
 
-// checkRetryPolicy checks the bounds of a retry policy (spec §3.3).
+// checkRetryPolicy checks the bounds of a retry policy (SNS developer guide, "Message
+// delivery retries"; AWS recording test_topic_delivery_policy_crud).
 func checkRetryPolicy(raw string, path string) (reason string) {
 	policy, ok := parseMembers(raw)
 	if !ok {

@@ -8,7 +8,8 @@ import (
 // Code names an error as it stands on the wire. httpapi knows its HTTP status.
 type Code string
 
-// The errors of the SNS API that State and the validators answer with (spec §1.4).
+// The errors of the SNS API that State and the validators answer with (SNS API
+// reference, "Common error types" and the errors of each action).
 const (
 	InvalidParameter             Code = "InvalidParameter"
 	ParameterValueInvalid        Code = "ParameterValueInvalid"

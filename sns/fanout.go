@@ -194,9 +194,9 @@ func (s *State) deliver(at *Moment, t *topic, sub *subscription, f *fanOut) {
 }
 
 // canBeRaw reports whether a queue's message can be what this one is: with a text,
-// and with no more attributes than it may have.
+// of characters that it may have, and with no more attributes than it may have.
 func canBeRaw(m *Message) bool {
-	return len(m.TextFor(SQS)) > 0 && len(m.Attributes) <= MaxQueueAttributes
+	return len(m.TextFor(SQS)) > 0 && !m.Unfit && len(m.Attributes) <= MaxQueueAttributes
 }
 
 // send puts one copy into a queue. To a standard queue of a FIFO topic neither id

@@ -27,6 +27,10 @@ type Message struct {
 	// SHA-256 of the message in hex.
 	DeduplicationID string
 	TraceHeader     string // X-Amzn-Trace-Id of the request; empty: none
+
+	// Unfit says that the text for SQS has characters that a message of a queue may
+	// not have (SQS API reference, SendMessage), so that it cannot be delivered raw.
+	Unfit bool
 }
 
 // ProtocolText is what a message with MessageStructure json says to the
@@ -46,10 +50,12 @@ func (m *Message) TextFor(p Protocol) []byte {
 	return m.Text
 }
 
-// contentVersion opens the content of a message, storedVersion a record. Both
-// differ from the first byte of what package sqs stores.
+// contentVersion opens the content of a message, unfitVersion that of an Unfit one,
+// and storedVersion a record, which differs from the first byte of what package sqs
+// stores.
 const (
 	contentVersion = 1
+	unfitVersion   = 2
 	storedVersion  = 0x53
 )
 
@@ -58,7 +64,11 @@ var errContent = errors.New("sns: malformed record of a publish")
 // AppendMessage appends the content of a publish: what travels beside a
 // PublishEntry.
 func AppendMessage(dst []byte, m *Message) []byte {
-	dst = append(dst, contentVersion)
+	version := byte(contentVersion)
+	if m.Unfit {
+		version = unfitVersion
+	}
+	dst = append(dst, version)
 	dst = append(dst, m.ID[:]...)
 	for _, text := range [...]string{m.TopicARN, m.Subject, m.GroupID, m.DeduplicationID, m.TraceHeader} {
 		dst = appendSized(dst, text)
@@ -83,7 +93,11 @@ func AppendMessage(dst []byte, m *Message) []byte {
 // not copies.
 func ParseMessage(b []byte) (m Message, err error) {
 	d := decoder{data: b}
-	if d.byte() != contentVersion {
+	switch d.byte() {
+	case contentVersion:
+	case unfitVersion:
+		m.Unfit = true
+	default:
 		return m, errContent
 	}
 	d.fixed(m.ID[:])

@@ -27,8 +27,8 @@ func (s *State) publishBatch(at *Moment, c PublishBatch) (Result, *Error) {
 	return r, nil
 }
 
-// checkPublish checks what fails a publish as a whole, in the order of AWS (spec
-// §1.5, §2.12, §2.13).
+// checkPublish checks what fails a publish as a whole, in the order of AWS (AWS
+// recordings test_publish_too_long_message, test_validations_for_fifo).
 func (s *State) checkPublish(t *topic, c *PublishBatch) *Error {
 	size := 0
 	for i := range c.Entries {

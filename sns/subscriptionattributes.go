@@ -78,7 +78,7 @@ func (s *subscription) change(t *topic, a Attribute, w wording) *Error {
 
 // resetValue is the value that makes an attribute as in a new subscription. Most
 // take an empty one for that, but not all: Terraform removes a RedrivePolicy by
-// giving no value, because AWS refuses an empty one (spec §3.6).
+// giving no value, because AWS refuses an empty one.
 func resetValue(name AttributeName) string {
 	switch name {
 	case RawMessageDelivery:

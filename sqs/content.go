@@ -30,6 +30,28 @@ type Content struct {
 	Attributes      []MessageAttribute // sorted by name
 }
 
+// IDNow is the MessageId that a message of this content shows: the one that it was
+// sent under, until a move task makes a new message of it. redriven is that of
+// Received or Peeked.
+func (c *Content) IDNow(redriven MessageID) MessageID {
+	if redriven != (MessageID{}) {
+		return redriven
+	}
+	return c.MessageID
+}
+
+// DeduplicationIDNow is the message id that a FIFO message shows as its
+// MessageDeduplicationId since it was moved: in a dead-letter queue its own (SQS
+// developer guide, dead-letter queues), after a redrive the one that it was sent
+// under. It is false for a message that was not moved, which shows DeduplicationID.
+// deadLetterSource and redriven are those of Received or Peeked.
+func (c *Content) DeduplicationIDNow(deadLetterSource QueueKey, redriven MessageID) (id MessageID, moved bool) {
+	if deadLetterSource != (QueueKey{}) {
+		return c.IDNow(redriven), true
+	}
+	return c.MessageID, redriven != MessageID{}
+}
+
 // ContentSize returns how many bytes AppendContent appends for c.
 func ContentSize(c *Content) int {
 	n := contentDigests + len(c.Body)

@@ -11,8 +11,8 @@ import (
 
 var dedupIDs = flag.Int("dedup.ids", 300_000, "deduplication ids that TestDedupFlood sends")
 
-// TestDedupFlood holds deduplication ids to the memory that the design allows for
-// one, and the pause of a snapshot to 50 ms. The messages are deleted at once. All
+// TestDedupFlood holds deduplication ids to the memory that one may
+// take, and the pause of a snapshot to 50 ms. The messages are deleted at once. All
 // ids are forgotten in the end.
 func TestDedupFlood(t *testing.T) {
 	p := fifoPlayer(t)

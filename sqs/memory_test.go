@@ -9,8 +9,8 @@ import (
 	"holdfast.internal/sqs"
 )
 
-// TestMemory holds the index to what the design allows for it, in bytes of heap
-// for each message or queue (promise G7). The figures are in DESIGN.md.
+// TestMemory holds the index to the bytes of heap that each message or queue may
+// take. The figures are in DESIGN.md.
 func TestMemory(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short: figures, not rules")

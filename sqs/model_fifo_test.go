@@ -123,8 +123,8 @@ func (q *modelQueue) sendFIFO(at sqs.Moment, c sqs.SendMessageBatch) (sqs.Result
 	return r, ""
 }
 
-// receiveFIFO takes messages by a rule that is written down as the specification
-// has it: group by group, in the order in which their heads became available.
+// receiveFIFO takes messages by the plain rule of FIFO queues: group by group, in
+// the order in which their heads became available.
 func (m *model) receiveFIFO(at sqs.Moment, q *modelQueue, c sqs.ReceiveMessage) sqs.Result {
 	timeout := c.VisibilityTimeout
 	if timeout == sqs.QueueDefault {

@@ -200,7 +200,7 @@ func (m *model) create(at sqs.Moment, q *modelQueue, c sqs.CreateQueue) (sqs.Res
 		return sqs.Done{}, "" // the generator creates without attributes
 	}
 	if m.reserved[c.Queue.Name] > at.Now && at.Rules.DeleteWait > 0 {
-		return nil, "QueueDeletedRecently: You must wait 60 seconds after deleting a queue before you can create another with the same name."
+		return nil, fmt.Sprintf("QueueDeletedRecently: You must wait %d seconds after deleting a queue before you can create another with the same name.", int(at.Rules.DeleteWait.Seconds()))
 	}
 	m.incarnation++
 	m.queues = append(m.queues, &modelQueue{

@@ -175,7 +175,13 @@ func (s *State) deleteQueue(at Moment, c DeleteQueue) (Result, []Event, *Error) 
 	return Done{}, []Event{{Kind: QueueDeleted, Queue: q.key}}, nil
 }
 
+// reserve takes the place of an earlier reservation of the name, which there is when
+// DeleteWait was 0 meanwhile.
 func (s *State) reserve(r reservation) {
+	if before, ok := s.reservedUntil[r.key]; ok {
+		i, _ := slices.BinarySearchFunc(s.reserved, reservation{before, r.key}, reservation.compare)
+		s.reserved = slices.Delete(s.reserved, i, i+1)
+	}
 	i, _ := slices.BinarySearchFunc(s.reserved, r, reservation.compare)
 	s.reserved = slices.Insert(s.reserved, i, r)
 	s.reservedUntil[r.key] = r.until
@@ -190,9 +196,7 @@ func (s *State) isReserved(key QueueKey, at Moment) bool {
 func (s *State) freeNames(now Time, left *steps) {
 	n := 0
 	for n < len(s.reserved) && s.reserved[n].until <= now && left.take() {
-		if r := s.reserved[n]; s.reservedUntil[r.key] == r.until {
-			delete(s.reservedUntil, r.key)
-		}
+		delete(s.reservedUntil, s.reserved[n].key)
 		n++
 	}
 	s.reserved = slices.Delete(s.reserved, 0, n)

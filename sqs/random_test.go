@@ -180,9 +180,9 @@ func (g *generator) passTime() string {
 			g.at.Now += sqs.Time(g.IntN(100 * 3600 * 1000))
 		}
 	}
-	if g.IntN(2000) == 0 {
+	if g.IntN(200) == 0 {
 		g.at.Rules.InFlightLimit = 1 + g.IntN(60)
-		g.at.Rules.DeleteWait = time.Duration(g.IntN(2)) * time.Minute
+		g.at.Rules.DeleteWait = []time.Duration{0, 10 * time.Second, time.Minute}[g.IntN(3)]
 		return g.pulse()
 	}
 	return ""

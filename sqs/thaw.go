@@ -110,8 +110,11 @@ func (d *decoder) reserved(s *State) {
 		if last := len(s.reserved) - 1; last >= 0 && s.reserved[last].compare(r) >= 0 {
 			d.fail("reserved names are not in order")
 		}
+		if _, again := s.reservedUntil[r.key]; again {
+			d.fail("name that is reserved twice")
+		}
 		s.reserved = append(s.reserved, r)
-		s.reservedUntil[r.key] = max(s.reservedUntil[r.key], r.until)
+		s.reservedUntil[r.key] = r.until
 	}
 }
 

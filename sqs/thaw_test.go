@@ -37,6 +37,9 @@ func TestThawRefuses(t *testing.T) {
 		{"queues out of order", func(s *State, q *queue, _ *messages) { s.directory = append(s.directory, q) }},
 		{"tags out of order", func(_ *State, q *queue, _ *messages) { q.tags = []Tag{{Key: "b"}, {Key: "a"}} }},
 		{"reserved names out of order", func(s *State, _ *queue, _ *messages) { s.reserved = make([]reservation, 2) }},
+		{"a name reserved twice", func(s *State, _ *queue, _ *messages) {
+			s.reserved = []reservation{{1, QueueKey{Name: "x"}}, {2, QueueKey{Name: "x"}}}
+		}},
 		{"more tasks than are kept", func(_ *State, q *queue, _ *messages) {
 			all := slices.Repeat(moveTasks{{status: TaskCompleted}}, MaxListedTasks+1)
 			q.tasks = &all

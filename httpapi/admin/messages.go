@@ -2,7 +2,6 @@ package admin
 
 import (
 	"encoding/base64"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"math"
@@ -142,11 +141,13 @@ func newMessage(key sqs.QueueKey, m cluster.PeekedMessage) Message {
 		message.Error = err.Error()
 		return message
 	}
-	message.MessageID = messageIDText(content.MessageID)
-	if m.Redriven != (sqs.MessageID{}) {
-		message.MessageID = messageIDText(m.Redriven)
+	message.MessageID = uuidText(content.IDNow(m.Redriven))
+	if sqs.IsFIFO(key.Name) {
+		message.DeduplicationID = content.DeduplicationID
+		if id, moved := content.DeduplicationIDNow(m.DeadLetterSource, m.Redriven); moved {
+			message.DeduplicationID = uuidText(id)
+		}
 	}
-	message.DeduplicationID = content.DeduplicationID
 	message.SenderID = content.SenderID
 	message.Body = string(content.Body)
 	if !utf8.Valid(content.Body) {
@@ -210,22 +211,12 @@ func newStep(step raftfsm.Step) Step {
 		ToSequence:   step.ToSequence,
 	}
 	if step.MessageID != (sqs.MessageID{}) {
-		s.MessageID = messageIDText(step.MessageID)
+		s.MessageID = uuidText(step.MessageID)
 	}
 	return s
 }
 
-// messageIDText is a MessageId as clients know it.
-func messageIDText(id sqs.MessageID) string {
-	return string(wire.AppendUUID(nil, id))
-}
+func uuidText(id [16]byte) string { return string(wire.AppendUUID(nil, id)) }
 
-// ParseMessageID reads a MessageId; false for what is none.
-func ParseMessageID(text string) (id sqs.MessageID, ok bool) {
-	digits := strings.ReplaceAll(text, "-", "")
-	if len(digits) != hex.EncodedLen(len(id)) {
-		return id, false
-	}
-	_, err := hex.Decode(id[:], []byte(digits))
-	return id, err == nil && messageIDText(id) == strings.ToLower(text)
-}
+// ParseMessageID reads a MessageId, in any case; false for what is none.
+func ParseMessageID(text string) (sqs.MessageID, bool) { return wire.ParseUUID(strings.ToLower(text)) }

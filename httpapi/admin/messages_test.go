@@ -63,7 +63,8 @@ func TestQueueDetails(t *testing.T) {
 }
 
 func TestMessages(t *testing.T) {
-	node := newOrdersNode()
+	node := newNode()
+	node.described.Queue = sqs.QueueKey{Account: account, Name: "orders.fifo"}
 	text := sqs.Content{
 		MessageID: messageID, SenderID: "me", DeduplicationID: "d", Body: []byte("apple\n"),
 		Attributes: []sqs.MessageAttribute{
@@ -79,26 +80,26 @@ func TestMessages(t *testing.T) {
 				},
 				Content: sqs.AppendContent(nil, &text),
 			},
-			{Peeked: sqs.Peeked{Sequence: 8, State: sqs.Delayed}, Content: sqs.AppendContent(nil, &sqs.Content{Body: []byte{0xff}})},
+			{Peeked: sqs.Peeked{Sequence: 8, State: sqs.Delayed}, Content: sqs.AppendContent(nil, &sqs.Content{DeduplicationID: "d", Body: []byte{0xff}})},
 			{Peeked: sqs.Peeked{Sequence: 9, State: sqs.Visible}, Err: errors.New("rotten")},
 		},
 		Next: 9, More: true,
 	}
-	path := "/queues/000000000000/orders/messages"
+	path := "/queues/000000000000/orders.fifo/messages"
 	got := decode[admin.MessagePage](t, call(t, newHandler(node, 10), http.MethodGet, path, "", http.StatusOK))
 	want := admin.MessagePage{
 		Messages: []admin.Message{
 			{
-				Account: account, Queue: "orders", Sequence: 1, MessageID: messageIDText, State: "inflight", SentMS: 3, ArrivedMS: 4,
-				AvailableMS: 5, FirstReceivedMS: 6, ReceiveCount: 7, GroupID: "g", DeduplicationID: "d", MovedFrom: "000000000000/source",
+				Account: account, Queue: "orders.fifo", Sequence: 1, MessageID: messageIDText, State: "inflight", SentMS: 3, ArrivedMS: 4,
+				AvailableMS: 5, FirstReceivedMS: 6, ReceiveCount: 7, GroupID: "g", DeduplicationID: messageIDText, MovedFrom: "000000000000/source",
 				SenderID: "me", Body: "apple\n",
 				Attributes: []admin.MessageAttribute{{Name: "a", Type: "String", Value: "v"}, {Name: "b", Type: "Binary", Value: "/w=="}},
 			},
 			{
-				Account: account, Queue: "orders", Sequence: 8, MessageID: "00000000-0000-0000-0000-000000000000", State: "delayed",
-				Body: "/w==", BodyBase64: true,
+				Account: account, Queue: "orders.fifo", Sequence: 8, MessageID: "00000000-0000-0000-0000-000000000000", State: "delayed",
+				DeduplicationID: "d", Body: "/w==", BodyBase64: true,
 			},
-			{Account: account, Queue: "orders", Sequence: 9, State: "visible", Error: "rotten"},
+			{Account: account, Queue: "orders.fifo", Sequence: 9, State: "visible", Error: "rotten"},
 		},
 		Next: "9",
 	}

@@ -90,17 +90,10 @@ func (s *server) getQueue(w http.ResponseWriter, r *http.Request) {
 // deleteMessages is PurgeQueue, in the log as any other.
 func (s *server) deleteMessages(w http.ResponseWriter, r *http.Request) {
 	key := pathKey(r)
-	outcome, err := s.Node.Do(r.Context(), sqs.PurgeQueue{Queue: key})
-	if err != nil {
-		s.refuseCondition(w, err)
-		return
+	if _, index, ok := s.do(w, r, sqs.PurgeQueue{Queue: key}); ok {
+		s.Logger.Info("queue purged", "account", key.Account, "queue", key.Name, "index", index)
+		s.answer(w, map[string]uint64{"index": index})
 	}
-	if outcome.Err != nil {
-		s.refuseAnswer(w, outcome.Err)
-		return
-	}
-	s.Logger.Info("queue purged", "account", key.Account, "queue", key.Name, "index", outcome.Index)
-	s.answer(w, map[string]uint64{"index": outcome.Index})
 }
 
 func newQueue(q queueReading) Queue {

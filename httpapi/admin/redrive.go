@@ -2,11 +2,9 @@ package admin
 
 import (
 	"context"
-	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"mime"
 	"net/http"
 	"strings"
 
@@ -85,13 +83,8 @@ func newMoveTask(t sqs.MoveTask) MoveTask {
 	return task
 }
 
-// postRedrive starts a move task, or moves one message. A page in a browser can
-// send a POST to loopback without being asked, but none of this content type.
+// postRedrive starts a move task, or moves one message.
 func (s *server) postRedrive(w http.ResponseWriter, r *http.Request) {
-	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
-		s.refuse(w, http.StatusUnsupportedMediaType, "want Content-Type: application/json")
-		return
-	}
 	var wanted Redrive
 	decoder := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxRedriveSize))
 	decoder.DisallowUnknownFields()
@@ -109,7 +102,7 @@ func (s *server) postRedrive(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	c := sqs.StartMessageMoveTask{
-		Source: pathKey(r), Task: newTaskID(), Destination: destination, MaxPerSecond: wanted.Rate, Limit: wanted.Limit,
+		Source: pathKey(r), Task: wire.RandomUUID(), Destination: destination, MaxPerSecond: wanted.Rate, Limit: wanted.Limit,
 	}
 	if _, index, ok := s.do(w, r, c); ok {
 		s.Logger.Info("move task started", "account", c.Source.Account, "queue", c.Source.Name, "task", uuidText(c.Task), "index", index)
@@ -182,14 +175,14 @@ func (s *server) redriveMessage(w http.ResponseWriter, r *http.Request, text str
 		s.refuse(w, http.StatusServiceUnavailable, err.Error())
 		return
 	}
-	c := sqs.RedriveMessage{Source: pathKey(r), Sequence: found.Sequence, Body: found.Body, Task: newTaskID(), Destination: destination}
+	c := sqs.RedriveMessage{Source: pathKey(r), Sequence: found.Sequence, Body: found.Body, Task: wire.RandomUUID(), Destination: destination}
 	result, index, ok := s.do(w, r, c)
 	if !ok {
 		return
 	}
 	moved := result.(sqs.RedriveMessageResult)
 	s.Logger.Info("message redriven", "account", c.Source.Account, "queue", c.Source.Name, "message_id", text, "index", index)
-	s.answer(w, Redriven{MessageID: messageIDText(moved.MessageID), To: keyText(moved.To), Sequence: moved.Sequence})
+	s.answer(w, Redriven{MessageID: uuidText(moved.MessageID), To: keyText(moved.To), Sequence: moved.Sequence})
 }
 
 var (
@@ -221,17 +214,11 @@ func (s *server) seek(ctx context.Context, queue sqs.QueueKey, id sqs.MessageID)
 // messageIDOf is the id under which clients know a message now; zero if its
 // content cannot be read.
 func messageIDOf(m cluster.PeekedMessage) sqs.MessageID {
-	if m.Redriven != (sqs.MessageID{}) {
-		return m.Redriven
+	var content sqs.Content
+	if m.Err == nil {
+		content, _ = sqs.ParseContent(m.Content) // zero if it cannot be
 	}
-	if m.Err != nil {
-		return sqs.MessageID{}
-	}
-	content, err := sqs.ParseContent(m.Content)
-	if err != nil {
-		return sqs.MessageID{}
-	}
-	return content.MessageID
+	return content.IDNow(m.Redriven)
 }
 
 // do proposes a command, and answers itself when it is refused.
@@ -247,13 +234,3 @@ func (s *server) do(w http.ResponseWriter, r *http.Request, c sqs.Command) (resu
 	}
 	return outcome.Result, outcome.Index, true
 }
-
-// newTaskID is a random UUID.
-func newTaskID() (id sqs.TaskID) {
-	_, _ = rand.Read(id[:]) // never fails
-	id[6] = id[6]&0x0f | 0x40
-	id[8] = id[8]&0x3f | 0x80
-	return id
-}
-
-func uuidText(id [16]byte) string { return string(wire.AppendUUID(nil, id)) }

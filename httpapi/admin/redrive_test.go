@@ -17,14 +17,19 @@ const redrivePath = "/queues/000000000000/orders/redrive"
 // redrive posts a body and wants the status; it returns the answer.
 func redrive(t *testing.T, node admin.Node, contentType, body string, status int) string {
 	t.Helper()
-	request := httptest.NewRequest(http.MethodPost, redrivePath, strings.NewReader(body))
+	return post(t, node, redrivePath, contentType, body, status)
+}
+
+func post(t *testing.T, node admin.Node, path, contentType, body string, status int) string {
+	t.Helper()
+	request := httptest.NewRequest(http.MethodPost, path, strings.NewReader(body))
 	if contentType != "" {
 		request.Header.Set("Content-Type", contentType)
 	}
 	response := httptest.NewRecorder()
 	newHandler(node, 10).ServeHTTP(response, request)
 	if response.Code != status {
-		t.Errorf("%s: got %d, want %d: %s", body, response.Code, status, response.Body)
+		t.Errorf("%s %s: got %d, want %d: %s", path, body, response.Code, status, response.Body)
 	}
 	return response.Body.String()
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"mime"
 	"net/http"
 	"net/http/pprof"
 
@@ -71,13 +72,13 @@ func New(config Config) http.Handler {
 	mux.HandleFunc("GET /queues/{account}/{name}/messages", s.getMessages)
 	mux.HandleFunc("DELETE /queues/{account}/{name}/messages", s.deleteMessages)
 	mux.HandleFunc("GET /queues/{account}/{name}/redrive", s.getRedrive)
-	mux.HandleFunc("POST /queues/{account}/{name}/redrive", s.postRedrive)
+	mux.HandleFunc("POST /queues/{account}/{name}/redrive", s.wantJSON(s.postRedrive))
 	mux.HandleFunc("DELETE /queues/{account}/{name}/redrive", s.deleteRedrive)
 	mux.HandleFunc("GET /queues/{account}/{name}/tail", s.getTail)
 	mux.HandleFunc("GET /messages/{id}/trace", s.getTrace)
 	mux.HandleFunc("GET /topics", s.getTopics)
 	mux.HandleFunc("GET /topics/{account}/{name}/subscriptions", s.getSubscriptions)
-	mux.HandleFunc("POST /signing-keys", s.postSigningKey)
+	mux.HandleFunc("POST /signing-keys", s.wantJSON(s.postSigningKey))
 	mux.HandleFunc("GET /settings", s.getSettings)
 	mux.HandleFunc("PUT /settings/{name}", s.putSetting)
 	mux.Handle("GET /metrics", config.Metrics.handler())
@@ -90,6 +91,18 @@ func New(config Config) http.Handler {
 		s.refuse(w, http.StatusNotFound, "there is nothing here")
 	})
 	return mux
+}
+
+// wantJSON guards a POST: a page in a browser can send one to loopback without being
+// asked, but none of this content type.
+func (s *server) wantJSON(post http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
+			s.refuse(w, http.StatusUnsupportedMediaType, "want Content-Type: application/json")
+			return
+		}
+		post(w, r)
+	}
 }
 
 func (s *server) getStatus(w http.ResponseWriter, _ *http.Request) {
@@ -131,7 +144,9 @@ func (s *server) putSetting(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	s.Logger.Info("setting changed", "name", name, "value", string(value), "index", outcome.Index)
-	s.answer(w, settingValues(s.Node.Settings()))
+	settings := s.Node.Settings()
+	_ = settings.Set(name, string(value)) // as the state has; a follower hears of it a little later
+	s.answer(w, settingValues(settings))
 }
 
 func settingValues(settings raftfsm.Settings) map[string]string {

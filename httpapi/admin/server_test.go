@@ -30,6 +30,7 @@ type fakeNode struct {
 	topics    []sns.TopicCensus
 	listed    []sns.ListedSubscription // of the first topic
 	settings  raftfsm.Settings
+	behind    bool                 // a follower: what was set is not in settings yet
 	described sqs.QueueDescription // of its queue
 	page      cluster.PeekPage
 	peeked    string // the arguments of Peek
@@ -104,8 +105,12 @@ func (n *fakeNode) Do(_ context.Context, c raftfsm.Command, _ ...[]byte) (raftfs
 		n.done = command
 		return raftfsm.Outcome{Index: 7, Result: n.result, Err: n.refusal}, nil
 	}
-	set := c.(raftfsm.SetSetting)
-	return raftfsm.Outcome{Index: 7, Err: n.settings.Set(set.Name, set.Value)}, nil
+	set, settings := c.(raftfsm.SetSetting), n.settings
+	err := settings.Set(set.Name, set.Value)
+	if !n.behind {
+		n.settings = settings
+	}
+	return raftfsm.Outcome{Index: 7, Err: err}, nil
 }
 
 func newNode() *fakeNode {
@@ -196,14 +201,18 @@ func TestStatusOfNothing(t *testing.T) {
 }
 
 func TestSettings(t *testing.T) {
-	handler := newHandler(newNode(), 10)
-	got := call(t, handler, http.MethodGet, "/settings", "", http.StatusOK)
-	if want := `"purge-wait":"60s"`; !strings.Contains(got, want) {
-		t.Errorf("got %s, want one with %s", got, want)
-	}
-	got = call(t, handler, http.MethodPut, "/settings/purge-wait", "5s", http.StatusOK)
-	if want := `"purge-wait":"5s"`; !strings.Contains(got, want) {
-		t.Errorf("got %s, want one with %s", got, want)
+	for _, behind := range []bool{false, true} {
+		node := newNode()
+		node.behind = behind
+		handler := newHandler(node, 10)
+		got := call(t, handler, http.MethodGet, "/settings", "", http.StatusOK)
+		if want := `"purge-wait":"60s"`; !strings.Contains(got, want) {
+			t.Errorf("got %s, want one with %s", got, want)
+		}
+		got = call(t, handler, http.MethodPut, "/settings/purge-wait", "5s", http.StatusOK)
+		if want := `"purge-wait":"5s"`; !strings.Contains(got, want) {
+			t.Errorf("behind %t: got %s, want one with %s", behind, got, want)
+		}
 	}
 }
 

@@ -24,7 +24,7 @@ type Trace struct {
 // NewTrace gives t its names on the wire.
 func NewTrace(t raftfsm.Trace) Trace {
 	trace := Trace{
-		MessageID:  messageIDText(t.MessageID),
+		MessageID:  uuidText(t.MessageID),
 		FirstIndex: t.First,
 		ExactIndex: t.Exact,
 		LastIndex:  t.Last,

@@ -70,9 +70,12 @@ func TestNextHasNoPassword(t *testing.T) {
 }
 
 func TestRotateSigningKey(t *testing.T) {
-	got := call(t, newHandler(newTopicNode(), 2), http.MethodPost, "/signing-keys", "", http.StatusOK)
+	got := post(t, newTopicNode(), "/signing-keys", "application/json", "", http.StatusOK)
 	if !strings.Contains(got, `"certificate":"SimpleNotificationService-`) {
 		t.Errorf("got %s", got)
+	}
+	for _, browser := range []string{"", "text/plain"} {
+		post(t, newTopicNode(), "/signing-keys", browser, "", http.StatusUnsupportedMediaType)
 	}
 }
 

@@ -1,9 +1,21 @@
 package wire
 
 import (
+	"encoding/binary"
 	"encoding/hex"
+	"math/rand/v2"
 	"strings"
 )
+
+// RandomUUID makes a UUID of version 4. The source is ChaCha8, seeded by the
+// operating system.
+func RandomUUID() (id [16]byte) {
+	binary.NativeEndian.PutUint64(id[:8], rand.Uint64())
+	binary.NativeEndian.PutUint64(id[8:], rand.Uint64())
+	id[6] = id[6]&0x0f | 0x40
+	id[8] = id[8]&0x3f | 0x80
+	return id
+}
 
 // AppendUUID appends an id in the form of RFC 9562: 36 characters, lower case.
 func AppendUUID(dst []byte, id [16]byte) []byte {

@@ -32,8 +32,9 @@ const (
 	dialTimeout = time.Second
 )
 
-// errNone says that no node is ready.
-var errNone = errors.New("no node is ready")
+// errNone says that no node is ready: as when no connection is made, nobody has seen
+// anything of the request.
+var errNone error = &net.OpError{Op: "dial", Net: "tcp", Err: errors.New("no node is ready")}
 
 // Balancer is an http.Handler.
 type Balancer struct {

@@ -106,6 +106,9 @@ func TestRequestsGoAround(t *testing.T) {
 	b.unready.Store(true)
 	await(t, balancer, 0)
 	expectRefusal(t, server.URL, http.StatusServiceUnavailable)
+	if _, err := balancer.Transport().RoundTrip(httptest.NewRequest(http.MethodGet, server.URL, nil)); !isDialError(err) {
+		t.Errorf("got %v with no node ready, want an error that says that nobody was asked", err)
+	}
 }
 
 // expectRefusal wants the status, in a form that clients of AWS take for that of a

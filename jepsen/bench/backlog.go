@@ -101,21 +101,21 @@ func (o Options) backlog(ctx context.Context, messages int, form backlogForm) (r
 	if err := run.fill(ctx, t, o, messages, form.half); err != nil {
 		return run, err
 	}
-	before, err := diskOf(ctx, node)
+	before, err := node.Status(ctx)
 	if err != nil {
 		return run, err
 	}
-	run.Pause = float64(before.SnapshotPauseUS) / 1000
+	run.Pause = float64(before.Disk.SnapshotPauseUS) / 1000
 	if run.Ready, err = restart(ctx, node); err != nil {
 		return run, err
 	}
 	t.pid = node.PID()
 	run.ReadyCPU = milliseconds(processCPU(t.pid))
-	after, err := diskOf(ctx, node)
+	after, err := node.Status(ctx)
 	if err != nil {
 		return run, err
 	}
-	run.Files, run.FileBytes = after.Segments, after.SegmentBytes
+	run.Files, run.FileBytes = after.Disk.Segments, after.Disk.SegmentBytes
 	if err := run.takeTurns(ctx, t, o); err != nil {
 		return run, err
 	}

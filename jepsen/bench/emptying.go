@@ -2,7 +2,6 @@ package bench
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -55,7 +54,7 @@ func (r *BacklogRun) empty(ctx context.Context, t *target, node *fault.Node, o O
 	if err != nil {
 		return err
 	}
-	after, err := diskOf(ctx, node)
+	after, err := node.Status(ctx)
 	if err != nil {
 		return err
 	}
@@ -63,7 +62,7 @@ func (r *BacklogRun) empty(ctx context.Context, t *target, node *fault.Node, o O
 	e.AloneP99, e.AloneMax = milliseconds(calm.quantile(0.99)), milliseconds(calm.max)
 	e.P99, e.Max = milliseconds(watched.quantile(0.99)), milliseconds(watched.max)
 	e.Bytes = before - e.Left
-	e.Pause = float64(after.SnapshotPauseUS) / 1000
+	e.Pause = float64(after.Disk.SnapshotPauseUS) / 1000
 	return nil
 }
 
@@ -151,31 +150,4 @@ func bytesIn(dir string) (size int64, err error) {
 		size += info.Size()
 	}
 	return size, nil
-}
-
-// diskFacts are those fields of a node's status that are about its disk.
-type diskFacts struct {
-	Segments        int   `json:"segments"`
-	SegmentBytes    int64 `json:"segment_bytes"`
-	SnapshotPauseUS int64 `json:"snapshot_pause_us"`
-}
-
-// diskOf asks a node for its status.
-func diskOf(ctx context.Context, node *fault.Node) (diskFacts, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, node.Admin()+"/status", http.NoBody)
-	if err != nil {
-		return diskFacts{}, fmt.Errorf("read status: %w", err)
-	}
-	answer, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return diskFacts{}, fmt.Errorf("read status: %w", err)
-	}
-	defer func() { _ = answer.Body.Close() }() // it was read
-	var status struct {
-		Disk diskFacts `json:"disk"`
-	}
-	if err := json.NewDecoder(answer.Body).Decode(&status); err != nil {
-		return diskFacts{}, fmt.Errorf("read status: %w", err)
-	}
-	return status.Disk, nil
 }

@@ -386,35 +386,45 @@ func TestACorrectBrokerIsNeverAccused(t *testing.T) {
 	}
 }
 
+// standardMistakes is what each mistake breaks.
+var standardMistakes = map[mistake]string{
+	losesAcked:      "P1-loss",
+	revivesDeleted:  "P11-delete",
+	losesLeases:     "P4-lease",
+	losesCounts:     "P6-count",
+	losesDelays:     "P10-delay",
+	losesExtensions: "P4-lease",
+	losesFirstTime:  "P20-time",
+	shortLeases:     "P4-lease",
+	longLeases:      "P4b-stuck",
+	halfExtensions:  "P4-lease",
+	storesTwice:     "P3-copies",
+	swapsBodies:     "P2-phantom",
+	refusesHandles:  "P5-handle",
+}
+
 func TestMistakesAreFound(t *testing.T) {
-	tests := []struct {
-		mistake mistake
-		want    string
+	for _, queue := range []struct {
+		name     string
+		new      func(uint64, mistake) *simulation
+		options  checker.Options
+		length   time.Duration
+		mistakes map[mistake]string
 	}{
-		{losesAcked, "P1-loss"},
-		{revivesDeleted, "P11-delete"},
-		{losesLeases, "P4-lease"},
-		{losesCounts, "P6-count"},
-		{losesDelays, "P10-delay"},
-		{losesExtensions, "P4-lease"},
-		{losesFirstTime, "P20-time"},
-		{shortLeases, "P4-lease"},
-		{longLeases, "P4b-stuck"},
-		{halfExtensions, "P4-lease"},
-		{storesTwice, "P3-copies"},
-		{swapsBodies, "P2-phantom"},
-		{refusesHandles, "P5-handle"},
-	}
-	for _, test := range tests {
-		t.Run(string(test.mistake), func(t *testing.T) {
-			for seed := range uint64(3) {
-				options := judged
-				options.Cluster = seed == 2 // which excuses some counts
-				report := checker.Check(newSimulation(seed, test.mistake).run(40*time.Second), options)
-				if !slices.Contains(report.Broken(), test.want) {
-					t.Errorf("seed %d: %s not broken\n%s", seed, test.want, report)
+		{"standard", newSimulation, judged, 40 * time.Second, standardMistakes},
+		{"FIFO", newFIFOSimulation, judgedFIFO, 30 * time.Second, fifoMistakes},
+	} {
+		for mistake, want := range queue.mistakes {
+			t.Run(queue.name+": "+string(mistake), func(t *testing.T) {
+				for seed := range uint64(3) {
+					options := queue.options
+					options.Cluster = seed == 2 // which excuses some counts
+					report := checker.Check(queue.new(seed, mistake).run(queue.length), options)
+					if !slices.Contains(report.Broken(), want) {
+						t.Errorf("seed %d: broken: %v, want %s\n%s", seed, report.Broken(), want, report)
+					}
 				}
-			}
-		})
+			})
+		}
 	}
 }

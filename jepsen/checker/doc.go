@@ -8,6 +8,6 @@
 //
 // The clients of a history must not retry by themselves, and every body is sent
 // once; a FIFO message that is sent again has the same deduplication id and another
-// body. A queue has no dead-letter queue, is never purged, and its retention is
+// body. A receive is repeated as the same attempt only if it got no answer. A queue has no dead-letter queue, is never purged, and its retention is
 // longer than the run.
 package checker

@@ -134,8 +134,8 @@ func checkRising(r *run, v *verdict, messages []*message) {
 }
 
 // checkDedup looks for two messages of one deduplication id that were stored
-// within one window, and for sends that got the id of a message whose window
-// had ended.
+// within one window, and for sends that got the id of a message that has another
+// deduplication id, or whose window had ended.
 func checkDedup(r *run, v *verdict) {
 	for _, messages := range r.byDedup() {
 		for i, m := range messages {
@@ -147,11 +147,22 @@ func checkDedup(r *run, v *verdict) {
 					v.add("%s and %s have the deduplication id %q and were stored within %s", other, m, m.dedupID(), apart)
 				}
 			}
-			for _, o := range m.accepts {
-				if until != history.Never && o.Call > deadline(until, window)+r.options.Slack {
-					v.add("%s was stored by %s, and a send at %s still got its id", m, seconds(until), span(o))
-				}
-			}
+			m.checkDuplicates(r, v, until)
+		}
+	}
+}
+
+// checkDuplicates holds the sends that got the id of m, which was stored by until,
+// against the one that stored it.
+func (m *message) checkDuplicates(r *run, v *verdict, until time.Duration) {
+	origin, window := m.origin(r), r.options.Queues[m.queue].DedupWindow
+	for _, o := range m.accepts {
+		if origin != nil && r.dedupKey(o) != r.dedupKey(origin) {
+			v.add("%s was sent at %s to group %q with deduplication id %q, and a send at %s to group %q with %q got its id",
+				m, span(origin), origin.Group, origin.DedupID, span(o), o.Group, o.DedupID)
+		}
+		if until != history.Never && o.Call > deadline(until, window)+r.options.Slack {
+			v.add("%s was stored by %s, and a send at %s still got its id", m, seconds(until), span(o))
 		}
 	}
 }
@@ -199,22 +210,18 @@ type groupMember struct {
 // group is a FIFO group in the order of sequence numbers.
 type group []groupMember
 
-// groups returns the messages that were handed out or acknowledged, by queue and
-// group, and the place of each.
+// groups returns the messages that were handed out, by queue and group, and the place
+// of each. Which group another one is in is not known for certain: it may have been
+// sent to several. That nobody sees it is checkLoss's.
 func (r *run) groups() (groups []group, place map[*message]int, of map[*message]int) {
 	type name struct{ queue, group string }
 	numbers := map[name]int{}
 	of, place = map[*message]int{}, map[*message]int{}
 	for _, m := range r.messages {
-		if !r.options.Queues[m.queue].FIFO {
+		if !r.options.Queues[m.queue].FIFO || len(m.handouts) == 0 {
 			continue
 		}
-		n := name{queue: m.queue}
-		if len(m.handouts) > 0 {
-			n.group = m.handouts[0].delivery.Group
-		} else if len(m.accepts) > 0 {
-			n.group = m.accepts[0].Group
-		}
+		n := name{m.queue, m.handouts[0].delivery.Group}
 		i, known := numbers[n]
 		if !known {
 			i = len(groups)
@@ -311,16 +318,30 @@ func (m *message) deletedBefore(o *history.Operation) bool {
 	})
 }
 
+// retried counts the acknowledged ones of some sends with a deduplication id that come
+// after one without an answer.
+func retried(sends []*history.Operation) (count int) {
+	first := slices.IndexFunc(sends, func(o *history.Operation) bool { return o.Outcome == history.Info })
+	if first < 0 {
+		return 0
+	}
+	for _, o := range sends[first:] {
+		if o.Outcome == history.OK {
+			count++
+		}
+	}
+	return count
+}
+
 func (c *Coverage) coverFIFO(r *run, faults []history.Operation) {
 	groups, _, _ := r.groups()
 	for _, g := range groups {
-		seen := false
-		for i := range g {
-			if seen {
-				c.InOrder += len(g[i].handouts)
-			}
-			seen = seen || len(g[i].handouts) > 0
+		for _, m := range g[1:] {
+			c.InOrder += len(m.handouts)
 		}
+	}
+	for _, sends := range r.repeats {
+		c.Retried += retried(sends)
 	}
 	for _, messages := range r.byDedup() {
 		c.Renewals += len(messages) - 1

@@ -116,6 +116,24 @@ func talesOfFIFO() []tale {
 			a, b := s.post("1a", "g", 1, 1, 2), s.post("2a", "h", 2, 3, 4)
 			s.drain(30, a, b)
 		}, ""},
+		{"a repeated send to another group", fifo(func(s *story) {
+			a := s.post("1a", "g", 1, 1, 2)
+			s.repost(a, 3, 4).Group = "h"
+			b := s.post("1b", "h", 2, 5, 6)
+			s.receive(7, 8, history.QueueDefault, b)
+			s.drain(30, a, again(b, 2))
+		}), ""},
+		{"a message whose group nobody knows keeps nothing back", fifo(func(s *story) {
+			a := s.post("1a", "g", 1, 1, 2)
+			s.repost(a, 3, 4).Group = "h"
+			s.drain(30, s.post("1b", "g", 2, 5, 6), s.post("1c", "h", 3, 7, 8))
+		}), "P1-loss"},
+		{"a repeated send to another group that is taken for the same where ids are by group", func(s *story) {
+			s.queue = "h.fifo"
+			a := s.post("1a", "g", 1, 1, 2)
+			s.repost(a, 3, 4).Group = "h"
+			s.drain(30, a)
+		}, "P9-dedup"},
 		{"a repeated send after the window", fifo(func(s *story) {
 			a := s.post("1a", "g", 1, 1, 2)
 			s.repost(a, 24.5, 25)
@@ -179,6 +197,13 @@ func talesOfFIFO() []tale {
 			s.delete("1a#1", 17, 18, history.OK)
 			s.drain(30)
 		}), "P5-handle"},
+		{"a handle whose lease an attempt without an answer may have begun anew", fifo(func(s *story) {
+			a := s.post("1a", "g", 1, 1, 2)
+			s.add(history.Operation{Kind: history.Receive, Max: 1, Visibility: history.QueueDefault, Attempt: "t"}, 2.5, 0, history.Info)
+			s.receive(3, 4, history.QueueDefault, a).Attempt = "t"
+			s.delete("1a#1", 17, 18, history.OK)
+			s.drain(30)
+		}), ""},
 		{"a handle that acts on the next hand-out", fifo(func(s *story) {
 			a := s.post("1a", "g", 1, 1, 2)
 			s.receive(3, 4, history.QueueDefault, a)

@@ -138,6 +138,7 @@ type Coverage struct {
 	Repeats      int // acknowledged sends that got the id of an earlier message
 	RepeatAcross int // of them, those with a fault since the message was stored
 	Renewals     int // messages with a deduplication id that another message had before
+	Retried      int // acknowledged sends with the deduplication id of an earlier one without an answer
 }
 
 func (c Coverage) String() string {
@@ -146,8 +147,8 @@ func (c Coverage) String() string {
 		c.Operations, 100*float64(c.Unknown)/float64(max(c.Operations, 1)), c.Faults, c.Sent, c.Handouts, c.Redeliveries,
 		c.Deletes, c.Superseded, c.Changes, c.AcrossFaults, c.LeasesAcross, c.DelaysAcross, c.EmptyReceives)
 	if c.InOrder+c.Repeats > 0 {
-		text += fmt.Sprintf("; FIFO: %d in order, %d repeated sends (%d across faults), %d ids used anew",
-			c.InOrder, c.Repeats, c.RepeatAcross, c.Renewals)
+		text += fmt.Sprintf("; FIFO: %d in order, %d repeated sends (%d across faults, %d after none was answered), %d ids used anew",
+			c.InOrder, c.Repeats, c.RepeatAcross, c.Retried, c.Renewals)
 	}
 	return text
 }

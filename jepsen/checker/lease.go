@@ -38,6 +38,9 @@ func (m *message) bound() {
 			h.end = min(h.end, h.earliest+h.visibility)
 			h.latest = max(h.latest, deadline(h.Return, h.visibility))
 		}
+		if h.renewable {
+			h.latest = history.Never
+		}
 	}
 }
 

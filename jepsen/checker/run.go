@@ -18,11 +18,15 @@ type run struct {
 	receives map[string]*receives // by queue
 	counts   []*history.Operation
 	repeats  map[dedupKey][]*history.Operation // sends to FIFO queues that may have been stored
+	attempts map[attemptKey]bool               // receives from FIFO queues without an answer
 	faults   []time.Duration
 	all      []history.Operation
 }
 
 type key struct{ queue, id string }
+
+// attemptKey is what receives have in common that are the same attempt.
+type attemptKey struct{ queue, attempt string }
 
 // receives are the receives of one queue that say something besides what they
 // handed out.
@@ -68,6 +72,7 @@ type handout struct {
 	*history.Operation // the receive
 	delivery           *history.Delivery
 	visibility         time.Duration
+	renewable          bool          // an attempt without an answer may begin the lease anew at any time
 	earliest           time.Duration // it was not handed out before
 	end                time.Duration // its deadline was not before
 	latest             time.Duration // its deadline was not after; Never if unknown
@@ -77,10 +82,14 @@ func newRun(operations []history.Operation, o Options) *run {
 	r := &run{
 		options: o, sends: map[string]*history.Operation{}, byKey: map[key]*message{},
 		receives: map[string]*receives{}, all: operations, repeats: map[dedupKey][]*history.Operation{},
+		attempts: map[attemptKey]bool{},
 	}
 	for i := range operations {
-		if operations[i].Kind == history.Fault {
-			r.faults = append(r.faults, operations[i].Call)
+		switch o := &operations[i]; {
+		case o.Kind == history.Fault:
+			r.faults = append(r.faults, o.Call)
+		case o.Kind == history.Receive && o.Outcome == history.Info && o.Attempt != "":
+			r.attempts[attemptKey{o.Queue, o.Attempt}] = true
 		}
 	}
 	handles := map[string]*message{}
@@ -143,7 +152,7 @@ func (r *run) addReceive(o *history.Operation, handles map[string]*message) {
 	}
 	for i := range o.Messages {
 		d := &o.Messages[i]
-		h := &handout{Operation: o, delivery: d, visibility: r.visibility(o)}
+		h := &handout{Operation: o, delivery: d, visibility: r.visibility(o), renewable: r.attempts[attemptKey{o.Queue, o.Attempt}]}
 		m := r.message(o.Queue, d.MessageID)
 		m.handouts = append(m.handouts, h)
 		handles[d.Handle] = m

@@ -4,8 +4,8 @@
 //
 // A case is a script that calls actions with the members of the AWS model; one
 // script serves AWS JSON and AWS Query, since [wire] renders the members in
-// either and reads both kinds of answer into one tree. README.md says which
-// case of the specification is which test.
+// either and reads both kinds of answer into one tree. README.md says which case is
+// which test.
 //
 //	go test ./jepsen/conformance              builds the binary and starts it
 //	go test ./jepsen/conformance -long        with the cases that take a minute

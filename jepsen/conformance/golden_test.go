@@ -114,9 +114,10 @@ func (g *golden) is(step string, a answer) {
 		maps.Copy(got, a.out)
 	} else {
 		e := map[string]any{"Code": a.code, "Message": a.message, "Type": a.fault}
-		if a.wire == jsonWire {
+		switch a.wire {
+		case jsonWire:
 			_, e["QueryErrorCode"], _ = strings.Cut(a.kind, "#")
-		} else {
+		case queryWire:
 			e["Detail"] = nil
 		}
 		got["Error"] = e

@@ -467,6 +467,11 @@ func listPages(s *scene) {
 			s.Errorf("%s was listed %d times, want once", url, n)
 		}
 	}
+	for _, size := range []in{{}, {"MaxResults": 1000}} { // who goes round a loop begins with an empty token
+		if urls, _ := list(size.with(in{"NextToken": ""})); !slices.Contains(urls, all[0]) {
+			s.Errorf("with an empty token: got %v, want the first page", urls)
+		}
+	}
 	s.refused("ListQueues", in{"QueueNamePrefix": prefix, "NextToken": "eA"}, fails(invalidValue))
 	s.refused("ListQueues", in{"QueueNamePrefix": prefix, "MaxResults": 2, "NextToken": "not a token"}, fails(invalidValue))
 }
@@ -487,7 +492,7 @@ func deadLetterSources(s *scene) {
 	if got := sources(nil).texts("queueUrls"); !slices.Equal(got, all) {
 		s.Errorf("got %v, want %v", got, all)
 	}
-	page := sources(in{"MaxResults": 2})
+	page := sources(in{"MaxResults": 2, "NextToken": ""})
 	rest := sources(in{"MaxResults": 2, "NextToken": page.text("NextToken")})
 	if got := slices.Concat(page.texts("queueUrls"), rest.texts("queueUrls")); !slices.Equal(got, all) || rest.text("NextToken") != "" {
 		s.Errorf("in pages: got %v, then token %q; want %v and none", got, rest.text("NextToken"), all)

@@ -19,7 +19,7 @@ type scene struct {
 	endpoint string
 }
 
-// script is one case. Its id is that of the specification (P5, Q1 …) or a name.
+// script is one case. Its id is one of README.md (P5, Q1 …) or a name.
 type script struct {
 	id      string
 	title   string
@@ -278,7 +278,11 @@ func (s *scene) attributes(url string, names ...string) map[string]string {
 	if len(names) == 0 {
 		names = []string{"All"}
 	}
-	out := s.ok("GetQueueAttributes", in{"QueueUrl": url, "AttributeNames": names})
+	return attributesIn(s.ok("GetQueueAttributes", in{"QueueUrl": url, "AttributeNames": names}))
+}
+
+// attributesIn are the attributes in an output.
+func attributesIn(out tree) map[string]string {
 	m := map[string]string{}
 	for _, name := range out.names("Attributes") {
 		m[name] = out.text("Attributes", name)

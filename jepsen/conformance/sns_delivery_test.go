@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// C66–C84 and §8.1, as far as they are about queues: what is delivered.
+// C66–C84, as far as they are about queues: what is delivered.
 func TestDelivery(t *testing.T) {
 	perform(t, []act{
 		{id: "C66-C68", title: "an envelope", play: func(s *stage) {
@@ -122,6 +122,25 @@ func TestDelivery(t *testing.T) {
 			if m := s.delivered(dead); m.text("Body") != "raw" || m.text("MessageAttributes", "a", "StringValue") != "x" {
 				s.Errorf("got %v", m)
 			}
+		}},
+		{id: "characters", title: "raw, of characters that no message of a queue has", play: func(s *stage) {
+			topic, queueURL, dead := s.topic(), s.queue(), s.queue()
+			s.subscribe(topic, queueURL, "RawMessageDelivery", "true", "RedrivePolicy", `{"deadLetterTargetArn":"`+s.arn(dead)+`"}`)
+			for _, message := range []string{"a\x01b", "\x00", "\uffff"} {
+				s.publish(topic, message)
+				if got := s.envelope(dead).text("Message"); got != message {
+					s.Errorf("got %q, want %q", got, message)
+				}
+			}
+			s.publish(topic, `{"default":"fine","sqs":"\u000b"}`, in{"MessageStructure": "json"})
+			if got := s.envelope(dead).text("Message"); got != "\v" {
+				s.Errorf("got %q", got)
+			}
+			s.publish(topic, `{"default":"\u0000","sqs":"\tfine\n"}`, in{"MessageStructure": "json"})
+			if m := s.delivered(queueURL); m.text("Body") != "\tfine\n" {
+				s.Errorf("got %v", m)
+			}
+			s.none(dead)
 		}},
 		{id: "C80", title: "published before", play: func(s *stage) {
 			topic := s.topic()

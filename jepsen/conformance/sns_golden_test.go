@@ -44,18 +44,6 @@ func (s *stage) recorded(name string) *snsGolden {
 	return &snsGolden{golden: g, stage: s}
 }
 
-// is compares an answer with a step: the whole of it.
-func (g *snsGolden) is(step string, a answer) {
-	g.Helper()
-	got := map[string]any{"ResponseMetadata": map[string]any{"HTTPStatusCode": float64(a.status)}}
-	if a.status < 300 {
-		maps.Copy(got, a.out)
-	} else {
-		got["Error"] = map[string]any{"Code": a.code, "Message": a.message, "Type": a.fault}
-	}
-	g.same(step, got)
-}
-
 // sns plays an action of SNS and compares its answer, which it returns.
 func (g *snsGolden) sns(step, action string, members in) tree {
 	g.Helper()

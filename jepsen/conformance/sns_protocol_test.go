@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// C97–C100 and §1: how requests of SNS are told apart and answered.
+// C97–C100: how requests of SNS are told apart and answered.
 func TestSNSProtocol(t *testing.T) {
 	perform(t, []act{
 		{id: "C97", title: "an empty list", play: func(s *stage) {

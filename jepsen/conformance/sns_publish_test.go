@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// C46–C65: publishing (SNS specification, cases of publishing).
+// C46–C65: publishing.
 func TestPublishing(t *testing.T) {
 	const maxSize = 262_144
 	perform(t, []act{

@@ -10,7 +10,7 @@ import (
 // stage is one case of SNS being played. Its queues are asked in AWS JSON.
 type stage struct{ *scene }
 
-// act is one case of SNS. Its id is that of the specification (C46), or a name.
+// act is one case of SNS. Its id is one of README.md (C46), or a name.
 type act struct {
 	id      string
 	title   string
@@ -41,7 +41,7 @@ func (s *stage) sns(action string, members in) answer {
 	return s.request(snsRequest(action, members))
 }
 
-// voids are the actions without an output (spec §1.3).
+// voids are the actions without an output (SNS API reference).
 var voids = map[string]bool{
 	"AddPermission": true, "RemovePermission": true, "DeleteTopic": true, "SetTopicAttributes": true,
 	"SetSubscriptionAttributes": true, "Unsubscribe": true, "PutDataProtectionPolicy": true,
@@ -128,21 +128,13 @@ func topicName(arn string) string { return arn[strings.LastIndexByte(arn, ':')+1
 // topicAttributes are those of a topic.
 func (s *stage) topicAttributes(topic string) map[string]string {
 	s.Helper()
-	return texts(s.done("GetTopicAttributes", in{"TopicArn": topic}))
+	return attributesIn(s.done("GetTopicAttributes", in{"TopicArn": topic}))
 }
 
 // subscriptionAttributes are those of a subscription.
 func (s *stage) subscriptionAttributes(subscription string) map[string]string {
 	s.Helper()
-	return texts(s.done("GetSubscriptionAttributes", in{"SubscriptionArn": subscription}))
-}
-
-func texts(out tree) map[string]string {
-	m := map[string]string{}
-	for _, name := range out.names("Attributes") {
-		m[name] = out.text("Attributes", name)
-	}
-	return m
+	return attributesIn(s.done("GetSubscriptionAttributes", in{"SubscriptionArn": subscription}))
 }
 
 // setTopic sets an attribute of a topic.
@@ -235,7 +227,7 @@ func (s *stage) gets(queueURL string, want ...string) {
 	s.none(queueURL)
 }
 
-// entries are n entries of a batch.
+// publishEntries are n entries of a PublishBatch.
 func publishEntries(n int) []in {
 	list := make([]in, n)
 	for i := range list {

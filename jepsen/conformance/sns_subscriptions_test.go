@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// C21–C45: subscriptions (SNS specification, cases of subscriptions).
+// C21–C45: subscriptions.
 func TestSubscriptions(t *testing.T) {
 	const different = "Attributes Reason: Subscription already exists with different attributes"
 	http := func(topic string) in {

@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
-	"strings"
 )
 
 // snsWire is the Query protocol as SNS has it: lists and maps have an element of
@@ -82,38 +81,6 @@ func addSNS(form url.Values, name string, value any) {
 	default:
 		panic(fmt.Sprintf("conformance: member %s has a %T", name, value))
 	}
-}
-
-// parseSNS reads an answer. An error means that no SDK could read it either.
-func (a *answer) parseSNS() error {
-	root, err := parseElement(a.body)
-	if err != nil {
-		return err
-	}
-	if root.space != snsNamespace {
-		return fmt.Errorf("the namespace is %q", root.space)
-	}
-	if root.name == "ErrorResponse" {
-		e, ok := root.child("Error")
-		if !ok {
-			return fmt.Errorf("an ErrorResponse without Error")
-		}
-		a.code, a.message, a.fault = e.textOf("Code"), e.textOf("Message"), e.textOf("Type")
-		_, a.detail = e.child("Detail")
-		a.requestID = root.textOf("RequestId")
-		return nil
-	}
-	action, ok := strings.CutSuffix(root.name, "Response")
-	if !ok {
-		return fmt.Errorf("the root element is %s", root.name)
-	}
-	metadata, _ := root.child("ResponseMetadata")
-	a.requestID = metadata.textOf("RequestId")
-	result, ok := root.child(action + "Result")
-	if a.result = ok; ok {
-		a.out = foldSNS(result)
-	}
-	return nil
 }
 
 // snsLists and snsMaps are the members that are no texts; without anything in them

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// Behaviour that other implementations of SQS got wrong. The numbers are those
-// of the list of traps; README.md names the cases that cover the others.
+// Behaviour that other implementations of SQS got wrong. README.md has the list of
+// these traps, and names the cases that cover the others.
 func TestTraps(t *testing.T) {
 	play(t, []script{
 		{id: "T19", title: "an expired handle still hides, unless its message is gone", play: func(s *scene) {

@@ -54,10 +54,10 @@ type answer struct {
 	code    string // Query: Code; JSON: from x-amzn-query-error
 	fault   string // Sender or Receiver
 	message string
-	detail  bool // Query: there is an empty Detail element
+	detail  bool // XML: there is an empty Detail element
 
 	requestID string // of the XML body
-	result    bool   // SNS: there is an element for the output
+	result    bool   // XML: there is an element for the output
 }
 
 // render makes the request for an action.
@@ -209,10 +209,10 @@ func (w wire) parse(status int, header http.Header, body []byte) (answer, error)
 	case w == jsonWire:
 		err = a.parseJSON()
 	case w == snsWire:
-		err = a.parseSNS()
+		err = a.parseXML(snsNamespace, foldSNS)
 	case status == http.StatusNotFound && bytes.Contains(body, []byte("<UnknownOperationException")):
 	default:
-		err = a.parseXML()
+		err = a.parseXML(queryNamespace, fold)
 	}
 	if err != nil {
 		return a, fmt.Errorf("read the %s answer %d %q: %w", w, status, clip(body), err)
@@ -261,33 +261,41 @@ func (e element) textOf(name string) string {
 
 const queryNamespace = "http://queue.amazonaws.com/doc/2012-11-05/"
 
-func (a *answer) parseXML() error {
+// parseXML reads an answer in one of the namespaces; fold makes a tree of its output.
+func (a *answer) parseXML(namespace string, fold func(element) tree) error {
 	root, err := parseElement(a.body)
 	if err != nil {
 		return err
 	}
+	if root.space != namespace {
+		return fmt.Errorf("the namespace is %q", root.space)
+	}
 	if root.name == "ErrorResponse" {
-		e, ok := root.child("Error")
-		if !ok {
-			return errors.New("an ErrorResponse without Error")
-		}
-		a.code, a.message, a.fault = e.textOf("Code"), e.textOf("Message"), e.textOf("Type")
-		detail, ok := e.child("Detail")
-		a.detail = ok && detail.text == "" && len(detail.children) == 0
-		a.requestID = root.textOf("RequestId")
-		return nil
+		return a.parseError(root)
 	}
 	action, ok := strings.CutSuffix(root.name, "Response")
 	if !ok {
 		return fmt.Errorf("the root element is %s", root.name)
 	}
-	if root.space != queryNamespace {
-		return fmt.Errorf("the namespace is %q", root.space)
-	}
 	metadata, _ := root.child("ResponseMetadata")
 	a.requestID = metadata.textOf("RequestId")
-	if result, ok := root.child(action + "Result"); ok {
+	var result element
+	if result, a.result = root.child(action + "Result"); a.result {
 		a.out = fold(result)
+	}
+	return nil
+}
+
+func (a *answer) parseError(root element) error {
+	e, ok := root.child("Error")
+	if !ok {
+		return errors.New("an ErrorResponse without Error")
+	}
+	a.code, a.message, a.fault = e.textOf("Code"), e.textOf("Message"), e.textOf("Type")
+	a.requestID = root.textOf("RequestId")
+	var detail element
+	if detail, a.detail = e.child("Detail"); detail.text != "" || len(detail.children) > 0 {
+		return errors.New("a Detail that is not empty")
 	}
 	return nil
 }

@@ -2,7 +2,6 @@ package fault
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -188,12 +187,8 @@ func (c *Cluster) Endpoints() []string {
 	return endpoints
 }
 
-// statusPoll is how often nodes are asked for their status, statusTimeout how
-// long one may take over the answer.
-const (
-	statusPoll    = 20 * time.Millisecond
-	statusTimeout = 5 * time.Second
-)
+// statusPoll is how often nodes are asked for their status.
+const statusPoll = 20 * time.Millisecond
 
 // Leader waits until one of the given nodes, by default of all, leads, and
 // returns it. One that was replaced but does not know it yet is not taken for the
@@ -264,62 +259,6 @@ func (c *Cluster) AwaitCaughtUp(ctx context.Context) error {
 			}
 		}
 	})
-}
-
-// Status is a part of what GET /status on the admin port says.
-type Status struct {
-	Node    string
-	Ready   bool
-	Reasons []string
-	Role    string
-	Leader  string
-	Term    uint64
-	Groups  []struct {
-		Commit, Applied, First, Last, Snapshot uint64
-		ParkedPolls                            int `json:"parked_polls"`
-		Digests                                []Digest
-	}
-	Time struct {
-		Cluster    int64 `json:"cluster_ms"`     // since the epoch
-		WallOffset int64 `json:"wall_offset_ms"` // of the node's wall clock from cluster time
-	}
-}
-
-// Digest is the digest of the state at an index.
-type Digest struct {
-	Index uint64
-	Sum   string `json:"xxh64"`
-}
-
-func (s Status) applied() uint64 {
-	if len(s.Groups) == 0 {
-		return 0
-	}
-	return s.Groups[0].Applied
-}
-
-// Status asks the node for its status.
-func (n *Node) Status(ctx context.Context) (Status, error) {
-	var s Status
-	if !n.Running() {
-		return s, fmt.Errorf("get status of node: %w", os.ErrProcessDone)
-	}
-	ctx, cancel := context.WithTimeout(ctx, statusTimeout)
-	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, n.Admin()+"/status", nil)
-	if err != nil {
-		return s, fmt.Errorf("get status of node: %w", err)
-	}
-	request.Close = true
-	response, err := n.http.Do(request)
-	if err != nil {
-		return s, fmt.Errorf("get status of node: %w", err)
-	}
-	err = json.NewDecoder(response.Body).Decode(&s)
-	if err := errors.Join(err, response.Body.Close()); err != nil {
-		return s, fmt.Errorf("read status of node: %w", err)
-	}
-	return s, nil
 }
 
 // Transport makes HTTP requests from where clients of the cluster are.

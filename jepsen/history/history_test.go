@@ -19,7 +19,7 @@ func record(r *history.Recorder) {
 	sends[0].Outcome, sends[0].MessageID, sends[0].MD5, sends[0].Index = history.OK, "m1", "x", 7
 	sends[1].Outcome, sends[1].Status, sends[1].Error = history.Fail, 403, "OverLimit"
 	r.Complete(sends...)
-	receive := r.Invoke(history.Operation{Kind: history.Receive, Process: 2, Queue: "q", Max: 10, Visibility: 0, Wait: time.Second})
+	receive := r.Invoke(history.Operation{Kind: history.Receive, Process: 2, Queue: "q", Max: 10, Visibility: 0, Wait: time.Second, Attempt: "a"})
 	receive[0].Outcome = history.OK
 	receive[0].Messages = []history.Delivery{{MessageID: "m1", Handle: "h", Count: 1, Body: "a", MD5: "x", Group: "g", DedupID: "d", Sequence: "1"}}
 	r.Complete(receive...)

@@ -31,6 +31,7 @@ type line struct {
 	Text       string         `json:"text,omitempty"`
 	Group      string         `json:"g,omitempty"`
 	DedupID    string         `json:"dd,omitempty"`
+	Attempt    string         `json:"attempt,omitempty"`
 
 	Status    int        `json:"status,omitempty"`
 	Error     string     `json:"err,omitempty"`
@@ -46,7 +47,7 @@ func invokeLine(o Operation) line {
 	l := line{
 		ID: o.ID, Type: invoke, Nanosecond: int64(o.Call), Kind: o.Kind, Process: o.Process, Queue: o.Queue,
 		Phase: o.Phase, Body: o.Body, Handle: o.Handle, Max: o.Max, Wait: o.Wait, Text: o.Text,
-		Group: o.Group, DedupID: o.DedupID,
+		Group: o.Group, DedupID: o.DedupID, Attempt: o.Attempt,
 	}
 	switch o.Kind {
 	case Send:
@@ -119,7 +120,7 @@ func invoked(l line) Operation {
 		ID: l.ID, Kind: l.Kind, Process: l.Process, Queue: l.Queue, Phase: l.Phase,
 		Call: time.Duration(l.Nanosecond), Return: Never, Outcome: Info,
 		Body: l.Body, Handle: l.Handle, Max: l.Max, Wait: l.Wait, Text: l.Text,
-		Group: l.Group, DedupID: l.DedupID,
+		Group: l.Group, DedupID: l.DedupID, Attempt: l.Attempt,
 	}
 	if l.Delay != nil {
 		o.Delay = *l.Delay

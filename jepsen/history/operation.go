@@ -63,6 +63,7 @@ type Operation struct {
 	Visibility time.Duration // Receive, Change; QueueDefault if not given
 	Max        int           // Receive
 	Wait       time.Duration // Receive
+	Attempt    string        // Receive from a FIFO queue: ReceiveRequestAttemptId
 	Text       string        // Fault: what was done
 	Group      string        // Send to a FIFO queue: MessageGroupId
 	DedupID    string        // Send to a FIFO queue: MessageDeduplicationId

@@ -259,8 +259,13 @@ func (c *Client) SendFIFO(ctx context.Context, q Queue, messages ...FIFOMessage)
 	return c.record(operations, func(o []history.Operation) { c.batch(ctx, "SendMessageBatch", q, entries, o) })
 }
 
-// Receive receives up to max messages; visibility may be history.QueueDefault.
+// Receive receives up to limit messages; visibility may be history.QueueDefault.
 func (c *Client) Receive(ctx context.Context, q Queue, limit int, visibility, wait time.Duration) history.Operation {
+	return c.ReceiveAttempt(ctx, q, "", limit, visibility, wait)
+}
+
+// ReceiveAttempt is Receive with a ReceiveRequestAttemptId; "" for none.
+func (c *Client) ReceiveAttempt(ctx context.Context, q Queue, attempt string, limit int, visibility, wait time.Duration) history.Operation {
 	in := map[string]any{
 		"QueueUrl": q.URL, "MaxNumberOfMessages": limit, "WaitTimeSeconds": int(wait / time.Second),
 		"MessageSystemAttributeNames": []string{"All"},
@@ -268,7 +273,10 @@ func (c *Client) Receive(ctx context.Context, q Queue, limit int, visibility, wa
 	if visibility != history.QueueDefault {
 		in["VisibilityTimeout"] = int(visibility / time.Second)
 	}
-	operation := history.Operation{Kind: history.Receive, Queue: q.Name, Max: limit, Visibility: visibility, Wait: wait}
+	if attempt != "" {
+		in["ReceiveRequestAttemptId"] = attempt
+	}
+	operation := history.Operation{Kind: history.Receive, Queue: q.Name, Max: limit, Visibility: visibility, Wait: wait, Attempt: attempt}
 	return c.record([]history.Operation{operation}, func(o []history.Operation) {
 		var out struct{ Messages []received }
 		c.call(ctx, "ReceiveMessage", wait, in, &out).put(&o[0])

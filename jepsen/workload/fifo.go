@@ -7,12 +7,17 @@ import (
 	"holdfast.internal/jepsen/history"
 )
 
-// keptIDs is how many sends a producer remembers to send them again.
-const keptIDs = 40
+const (
+	// keptIDs is how many sends a producer remembers to send them again.
+	keptIDs = 40
+	// tries is how often a client asks again what was not answered.
+	tries = 20
+)
 
-// FIFO is a load on FIFO queues: that of Standard, but the producers send into
-// groups, and many a message again under its deduplication id, with another
-// body: at once if they got no answer, and some time later.
+// FIFO is a load on FIFO queues: that of Standard, but what was not answered is
+// asked again, under the same ReceiveRequestAttemptId or deduplication id. The
+// producers send into groups, and many a message again some time later, with
+// another body, and now and then to another group.
 type FIFO struct {
 	Standard
 	Groups int // of each queue
@@ -20,7 +25,25 @@ type FIFO struct {
 
 // Drive loads the queues until ctx ends. Calls under way are not cut short.
 func (f FIFO) Drive(ctx context.Context) {
-	f.drive(ctx, func(a *actor, ctx context.Context) { (&fifoProducer{actor: a, groups: f.Groups}).produce(ctx) })
+	f.drive(ctx, habits{
+		produce: func(a *actor, ctx context.Context) { (&fifoProducer{actor: a, groups: f.Groups}).produce(ctx) },
+		receive: (*actor).receiveAttempt,
+	})
+}
+
+// receiveAttempt receives, and once more as the same attempt when there is no answer:
+// so it gets what it was handed out without hearing of it.
+func (a *actor) receiveAttempt(ctx context.Context, q Queue, d demand) []history.Delivery {
+	a.asked++
+	attempt := fmt.Sprintf("%d-%d", a.client.Process, a.asked)
+	for range tries {
+		o := a.client.ReceiveAttempt(ctx, q, attempt, d.limit, d.visibility, d.wait)
+		if o.Outcome == history.OK {
+			return o.Messages
+		}
+		a.rest(ctx)
+	}
+	return nil
 }
 
 // fifoProducer is a producer with a memory.
@@ -49,20 +72,23 @@ func (p *fifoProducer) produce(ctx context.Context) {
 	}
 }
 
-// send sends new messages, once more each that got no answer.
+func (p *fifoProducer) group() string { return fmt.Sprint("g", p.random.IntN(p.groups)) }
+
+// send sends new messages, and again those that got no answer.
 func (p *fifoProducer) send(ctx context.Context, count int) {
 	q := p.queue()
 	messages := make([]FIFOMessage, count)
 	for i := range messages {
 		body := p.body()
 		messages[i] = FIFOMessage{
-			Body: body, Group: fmt.Sprint("g", p.random.IntN(p.groups)), DedupID: fmt.Sprintf("%s-%d-%d", p.load.Run, p.client.Process, p.sends),
+			Body: body, Group: p.group(), DedupID: fmt.Sprintf("%s-%d-%d", p.load.Run, p.client.Process, p.sends),
 		}
 	}
 	for i, o := range p.client.SendFIFO(ctx, q, messages...) {
 		k := keptSend{q, messages[i]}
-		if o.Outcome == history.Info {
-			p.again(ctx, k)
+		for try := 0; o.Outcome != history.OK && try < tries; try++ {
+			p.rest(ctx)
+			o = p.again(ctx, k)
 		}
 		p.keep(k)
 	}
@@ -80,9 +106,17 @@ func (p *fifoProducer) keep(k keptSend) {
 	}
 }
 
-func (p *fifoProducer) repeat(ctx context.Context) { p.again(ctx, p.kept[p.random.IntN(len(p.kept))]) }
+// repeat sends a message again that was sent before, one time in four to any group:
+// where ids are known by group, it is another message.
+func (p *fifoProducer) repeat(ctx context.Context) {
+	k := p.kept[p.random.IntN(len(p.kept))]
+	if p.random.IntN(4) == 0 {
+		k.message.Group = p.group()
+	}
+	p.again(ctx, k)
+}
 
-func (p *fifoProducer) again(ctx context.Context, k keptSend) {
+func (p *fifoProducer) again(ctx context.Context, k keptSend) history.Operation {
 	k.message.Body = p.body()
-	p.client.SendFIFO(ctx, k.queue, k.message)
+	return p.client.SendFIFO(ctx, k.queue, k.message)[0]
 }

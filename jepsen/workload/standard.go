@@ -38,9 +38,23 @@ type Standard struct {
 }
 
 // Drive loads the queues until ctx ends. Calls under way are not cut short.
-func (s Standard) Drive(ctx context.Context) { s.drive(ctx, (*actor).produce) }
+func (s Standard) Drive(ctx context.Context) {
+	s.drive(ctx, habits{produce: (*actor).produce, receive: (*actor).receive})
+}
 
-func (s Standard) drive(ctx context.Context, produce func(*actor, context.Context)) {
+// habits are what clients do differently in other loads.
+type habits struct {
+	produce func(*actor, context.Context)
+	receive func(*actor, context.Context, Queue, demand) []history.Delivery
+}
+
+// demand is what a consumer asks for.
+type demand struct {
+	limit            int
+	visibility, wait time.Duration
+}
+
+func (s Standard) drive(ctx context.Context, h habits) {
 	var clients sync.WaitGroup
 	for i := range s.Producers + s.Consumers {
 		c := s.client(i+1, "")
@@ -49,9 +63,9 @@ func (s Standard) drive(ctx context.Context, produce func(*actor, context.Contex
 			defer c.client.HTTP.CloseIdleConnections()
 			c.random = random
 			if i < s.Producers {
-				produce(c, ctx)
+				h.produce(c, ctx)
 			} else {
-				c.consume(ctx)
+				c.consume(ctx, h.receive)
 			}
 		})
 	}
@@ -64,6 +78,7 @@ type actor struct {
 	client *Client
 	random *rand.Rand
 	sends  int
+	asked  int // receives from FIFO queues
 	kept   []keptHandle
 }
 
@@ -126,17 +141,20 @@ func (a *actor) produce(ctx context.Context) {
 	}
 }
 
-func (a *actor) consume(ctx context.Context) {
+func (a *actor) receive(ctx context.Context, q Queue, d demand) []history.Delivery {
+	return a.client.Receive(ctx, q, d.limit, d.visibility, d.wait).Messages
+}
+
+func (a *actor) consume(ctx context.Context, receive func(*actor, context.Context, Queue, demand) []history.Delivery) {
 	call := context.WithoutCancel(ctx)
 	for ; ctx.Err() == nil; a.rest(ctx) {
 		q := a.queue()
-		visibility := history.QueueDefault
+		d := demand{limit: 1 + a.random.IntN(10), visibility: history.QueueDefault, wait: a.seconds(0, 1)}
 		if a.random.IntN(3) == 0 {
-			visibility = a.seconds(1, 5)
+			d.visibility = a.seconds(1, 5)
 		}
-		wait := time.Duration(a.random.IntN(2)) * time.Second
 		var now []string
-		for _, m := range a.client.Receive(call, q, 1+a.random.IntN(10), visibility, wait).Messages {
+		for _, m := range receive(a, call, q, d) {
 			if a.random.IntN(2) == 0 {
 				now = append(now, m.Handle)
 			} else {

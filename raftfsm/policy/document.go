@@ -59,8 +59,9 @@ type Principal struct {
 }
 
 // Parse reads a policy (IAM user guide, "Grammar of the IAM JSON policy
-// language"; SQS developer guide, "Custom Amazon SQS access policy language"). An
-// error is ErrMalformed or ErrPrincipal.
+// language"; SQS developer guide, "Custom Amazon SQS access policy language"). A
+// policy without statements is malformed: SNS refuses one with "Policy Error: null"
+// (cloud-custodian issue 1779). An error is ErrMalformed or ErrPrincipal.
 func Parse(text string) (*Document, error) {
 	o, ok := parseObject(text)
 	if !ok || !o.only("Version", "Id", "Statement") {
