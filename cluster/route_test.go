@@ -5,12 +5,14 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"holdfast.internal/cluster/peer"
+	"holdfast.internal/raftfsm"
 )
 
 // linkCuts are the ways in which a follower and the leader lose each other while the
@@ -211,6 +213,59 @@ func TestRelayGoesOverOneMember(t *testing.T) {
 		answer := p.pass(t.Context(), peer.MethodPropose, nil, nil)
 		if len(answer) == 0 || callStatus(answer[0]) != statusNotLeader {
 			t.Errorf("%s: got %q, want status %d", name, answer, statusNotLeader)
+		}
+	}
+}
+
+// TestRelayedIsNotRelayedAgain: whoever is asked in place of the leader is asked to
+// execute, not to pass on, or a request could go round for as long as members disagree
+// about who leads.
+func TestRelayedIsNotRelayedAgain(t *testing.T) {
+	open := func(name string) *peer.Port {
+		ln, err := peer.ListenTCP("127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return peer.New(ln, peer.Config{Name: name, ClusterID: func() string { return "c" }})
+	}
+	between, leader := open("n1"), open("n2")
+	heard := make(chan proposalCall, 1)
+	hear := func(_ context.Context, _ string, request []byte) []byte {
+		heard <- (&callReader{data: request}).head()
+		return []byte{byte(statusNotLeader)}
+	}
+	leader.Handle(peer.MethodPropose, hear)
+	leader.Handle(peer.MethodReceive, hear)
+	for _, port := range []*peer.Port{between, leader} {
+		var serving sync.WaitGroup
+		serving.Go(func() { _ = port.Serve() })
+		t.Cleanup(func() { _ = port.Close(); serving.Wait() })
+	}
+	g := fakeGateway("")
+	g.group, g.port, g.waits.open = &group{}, between, map[uint64]*remoteWait{}
+	g.members, _ = fakeMembers()
+	g.reign.Store(newReign(t.Context(), route{leader: leader.Self(), known: true}))
+
+	command, err := raftfsm.AppendCommand(nil, receiveOne(time.Minute), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	asked := proposalCall{left: time.Minute, grows: true, again: true, relay: true}
+	want := asked
+	want.relay = false
+	for name, answer := range map[string]func() []byte{
+		"proposal": func() []byte {
+			return g.answerProposal(t.Context(), "n3", appendProposal(nil, asked, someOrigin, command))
+		},
+		"receive": func() []byte {
+			return g.answerReceive(t.Context(), "n3", appendReceive(nil, receiveCall{proposalCall: asked}, someOrigin, command))
+		},
+	} {
+		if got := answer(); len(got) == 0 || callStatus(got[0]) != statusNotLeader {
+			t.Fatalf("%s: got %q, want what the leader answered", name, got)
+		}
+		if got := <-heard; got != want {
+			t.Errorf("%s: the leader heard %+v, want %+v", name, got, want)
 		}
 	}
 }
