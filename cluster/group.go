@@ -342,10 +342,12 @@ func (g *group) follow(ctx context.Context) {
 		case <-g.reopened:
 		case leads := <-g.raft.Load().LeaderCh():
 			g.lower()
-			g.log.Info("leadership changed", "leads", leads)
-			if leads {
-				g.serve(ctx)
+			if !leads {
+				g.log.Info("this node leads no longer")
+				continue
 			}
+			g.log.Info("this node leads", "term", g.raft.Load().CurrentTerm())
+			g.serve(ctx)
 		}
 	}
 }

@@ -68,7 +68,7 @@ func (id identity) check(name string, member bool) error {
 	case member && id.ClusterID != "" && len(id.Founders) == 0:
 		return fmt.Errorf("%w: it is that of a node that runs alone, which cannot become a member", ErrIdentity)
 	case !member && len(id.Founders) > 0:
-		return fmt.Errorf("%w: it is that of a member of a cluster, and no other members are given", ErrIdentity)
+		return fmt.Errorf("%w: it is that of a member of a cluster, and --cluster names no others", ErrIdentity)
 	}
 	return nil
 }

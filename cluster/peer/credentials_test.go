@@ -128,6 +128,12 @@ func TestReason(t *testing.T) {
 		if got := Reason(err); !strings.Contains(got, refusedName.String()) || !errors.Is(err, ErrRefused) {
 			t.Errorf("got %q of %v, want %q", got, err, refusedName)
 		}
+		if got, want := Reason(err), `(it is "n2" of cluster c)`; !strings.HasSuffix(got, want) {
+			t.Errorf("got %q, want %q at its end", got, want)
+		}
+		if got, want := (helloAnswer{name: "n2"}).who(), `it is "n2", of no cluster`; got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
 	})
 	t.Run("nobody there", func(t *testing.T) {
 		n1 := start(t, Config{Name: "n1"}, nil)

@@ -157,6 +157,9 @@ var statusRows = []struct {
 	{"committed", ofGroup(func(g *admin.Group) string { return fmt.Sprint(g.Commit) })},
 	{"snapshot at", ofGroup(func(g *admin.Group) string { return fmt.Sprint(g.Snapshot) })},
 	{"log", ofGroup(func(g *admin.Group) string {
+		if g.First == 0 {
+			return "empty"
+		}
 		return fmt.Sprintf("%s, entries %d to %d", sizeText(g.LogBytes), g.First, g.Last)
 	})},
 	{"parked polls", ofGroup(func(g *admin.Group) string { return fmt.Sprint(g.ParkedPolls) })},
