@@ -34,8 +34,8 @@ type Config struct {
 	// is only compared with them. Its cluster id and keys are not looked at.
 	// Default raftfsm.DefaultSettings.
 	Seed raftfsm.Settings
-	// RequestTimeout is the deadline of a command whose context has none, and
-	// of a receive's proposal. Default 10 s.
+	// RequestTimeout is how long a command may take, and the proposal of a receive.
+	// Default 10 s.
 	RequestTimeout time.Duration
 	// Logger gets what operators want to know. Default: discarded.
 	Logger *slog.Logger

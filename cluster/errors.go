@@ -37,7 +37,7 @@ var ErrRestore = errors.New("restore failed")
 const (
 	ExitCorrupt  = 3 // the log or a snapshot is damaged: refuses to start
 	ExitLogError = 4 // a write or fsync of the log, or of the vote, failed
-	ExitStall    = 5 // a write to the log hangs
+	ExitStall    = 5 // a write of the log, or of the vote, hangs
 	ExitNoSpace  = 6 // the disk is full
 	ExitIdentity = 7 // another node's data directory, or another version's format
 	ExitDigest   = 8 // this node's state differs from all others'
@@ -62,6 +62,15 @@ func ExitCode(err error) int {
 		return ExitRestore
 	}
 	return 1
+}
+
+// logErrorCode is the exit code for an error of the log or of another write without
+// which the node cannot go on.
+func logErrorCode(err error) int {
+	if code := ExitCode(err); code != 1 {
+		return code
+	}
+	return ExitLogError
 }
 
 // notApplied reports whether err, of a proposal, proves that the command is not

@@ -63,22 +63,36 @@ func (l *haltingLog) IsMonotonic() bool {
 // nobody knows what is on the disk.
 type haltingStable struct {
 	raft.StableStore
+	elapsed func() time.Duration
 	running atomic.Bool // as in haltingLog
 	failed  func(error)
 	first   atomic.Pointer[error] // the first error of a write
+	began   atomic.Int64          // the write that runs, by elapsed, ns; 0: none runs
 }
 
 // Set implements raft.StableStore. It does not return when a write has failed.
 func (s *haltingStable) Set(key, value []byte) error {
-	return s.halt(s.StableStore.Set(key, value))
+	return s.write(func() error { return s.StableStore.Set(key, value) })
 }
 
 // SetUint64 implements raft.StableStore, as Set.
 func (s *haltingStable) SetUint64(key []byte, value uint64) error {
-	return s.halt(s.StableStore.SetUint64(key, value))
+	return s.write(func() error { return s.StableStore.SetUint64(key, value) })
 }
 
-func (s *haltingStable) halt(err error) error {
+// busy is how long the write that runs now has been running.
+func (s *haltingStable) busy() time.Duration {
+	began := time.Duration(s.began.Load())
+	if began == 0 {
+		return 0
+	}
+	return s.elapsed() - began
+}
+
+func (s *haltingStable) write(write func() error) error {
+	s.began.Store(max(int64(s.elapsed()), 1))
+	err := write()
+	s.began.Store(0)
 	if err == nil {
 		return nil
 	}

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -171,7 +172,7 @@ func (s brokenStable) SetUint64([]byte, uint64) error {
 func TestHaltingStable(t *testing.T) {
 	inner := brokenStable{raft.NewInmemStore(), make(chan struct{}, 1)}
 	failed := make(chan error, 1)
-	stable := &haltingStable{StableStore: inner, failed: func(err error) { failed <- err }}
+	stable := &haltingStable{StableStore: inner, elapsed: bootTime, failed: func(err error) { failed <- err }}
 	_, err := newRaft(&haltingLog{}, stable, func() (*raft.Raft, error) {
 		panic(stable.SetUint64(keyCurrentTerm, 2)) // as raft does it
 	})
@@ -189,4 +190,33 @@ func TestHaltingStable(t *testing.T) {
 		t.Errorf("got %v, exit code %d; want %d", err, logErrorCode(err), ExitLogError)
 	}
 	expectHalt(t, returned)
+}
+
+// termlessStable cannot write a term.
+type termlessStable struct{ raft.StableStore }
+
+func (s termlessStable) SetUint64(key []byte, term uint64) error {
+	if term > 0 {
+		return fmt.Errorf("set term: %w", syscall.EIO)
+	}
+	return s.StableStore.SetUint64(key, term)
+}
+
+// A disk that fails while a node forms its cluster ends it, as one does later.
+func TestDiskFailsAtFirstStart(t *testing.T) {
+	c := bubbleConfig()
+	c.InMemory.stable = termlessStable{raft.NewInmemStore()}
+	ended := make(chan int, 1)
+	c.Fatal = func(code int, _ error) { ended <- code }
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	go func() { _, _ = Start(ctx, c) }() // the process ends before it returns
+	select {
+	case code := <-ended:
+		if code != ExitLogError {
+			t.Errorf("got exit code %d, want %d", code, ExitLogError)
+		}
+	case <-ctx.Done():
+		t.Error("the node waits for its disk")
+	}
 }

@@ -158,9 +158,7 @@ func (g *gateway) run(ctx context.Context, s *session, c raftfsm.Command, bodies
 		return raftfsm.Outcome{}, ErrNoLeader
 	}
 	p := g.group.coalescer.take()
-	if _, bounded := ctx.Deadline(); !bounded {
-		p.expired.Reset(g.group.timeout)
-	}
+	p.expired.Reset(g.group.timeout)
 	var err error
 	if p.command, err = raftfsm.AppendCommand(p.command[:0], c, bodies); err != nil {
 		g.group.coalescer.recycle(p)

@@ -176,6 +176,25 @@ func TestOutcomeWithoutMajority(t *testing.T) {
 	})
 }
 
+// TestPatientCallerHasItsDeadline: who would wait for longer than a request may take
+// is answered when that time is over, and not left with a leader who refuses it.
+func TestPatientCallerHasItsDeadline(t *testing.T) {
+	inCluster(t, func(t *testing.T, c *nodes) {
+		leader := c.leader()
+		one, _ := c.others(leader)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		c.isolate(one)
+		time.AfterFunc(15*time.Second, c.heal)
+		began := time.Now()
+		_, err := c.list[one].Do(ctx, sqs.CreateQueue{Queue: queue})
+		if took := time.Since(began); err == nil || took > 11*time.Second {
+			t.Errorf("got %v after %v, want an error after 10s", err, took)
+		}
+		time.Sleep(10 * time.Second)
+	})
+}
+
 // TestCutOffLeaderGivesNoStaleAnswer: what the others have decided meanwhile is
 // never denied; an empty answer is at most as old as the lease.
 func TestCutOffLeaderGivesNoStaleAnswer(t *testing.T) {
@@ -234,6 +253,25 @@ func TestReceiveIsExecutedOnce(t *testing.T) {
 			c.heal()
 		})
 	}
+}
+
+// TestReceiveOfForgottenSession: a receive that may have been executed in a session
+// that has ended is not tried again and again, for its result is gone.
+func TestReceiveOfForgottenSession(t *testing.T) {
+	inCluster(t, func(t *testing.T, c *nodes) {
+		for i, n := range c.list {
+			ended := newSession()
+			r := reception{
+				gateway: n.gateway, numbering: numbering{session: ended, origin: ended.begin(nil), maybe: true},
+				poll: poll{command: receiveOne(time.Minute)}, limit: 20 * time.Second, began: n.config.Elapsed(),
+			}
+			began := time.Now()
+			_, err := r.run(t.Context())
+			if took := time.Since(began); !errors.Is(err, ErrOutcomeUnknown) || took > time.Second {
+				t.Errorf("node %d: got %v after %v, want %v at once", i, err, took, ErrOutcomeUnknown)
+			}
+		}
+	})
 }
 
 // TestPollThatHadItsTurn: a poll through a follower that got its turn is answered

@@ -44,7 +44,8 @@ const (
 // This version has one group.
 type group struct {
 	groupConfig
-	guarded *raftMachine // the machine as raft knows it
+	guarded *raftMachine   // the machine as raft knows it
+	stable  *haltingStable // the same of the stable store
 
 	admission *admission
 	coalescer *coalescer
@@ -71,7 +72,7 @@ type groupConfig struct {
 	clock   *clock
 	elapsed func() time.Duration
 	failed  func(error)   // ends the process; does not block
-	timeout time.Duration // of a command whose context has no deadline
+	timeout time.Duration // of a command
 	log     *slog.Logger
 	// transport makes what raft talks to the other members with. Raft closes it.
 	transport func() guardedTransport
@@ -95,6 +96,7 @@ func openGroup(c groupConfig) (*group, error) {
 	g := &group{
 		groupConfig: c,
 		guarded:     &raftMachine{Machine: c.machine, elapsed: c.elapsed, failed: c.failed, fatal: c.fatal},
+		stable:      &haltingStable{StableStore: c.stores.stable, elapsed: c.elapsed, failed: c.failed},
 		admission:   &admission{pending: c.stores.bodies.Pending},
 		reopened:    make(chan struct{}, 1),
 		turnover:    make(chan struct{}),
@@ -112,10 +114,11 @@ func (g *group) openRaft() error {
 		return err
 	}
 	transport := g.guard(g.transport())
-	log, stable := &haltingLog{LogStore: g.stores.log}, &haltingStable{StableStore: g.stores.stable, failed: g.failed}
+	log := &haltingLog{LogStore: g.stores.log}
 	g.guarded.running.Store(false)
-	r, err := newRaft(log, stable, func() (*raft.Raft, error) {
-		return raft.NewRaft(raftConfig(g.id, g.log), g.guarded, log, stable, g.stores.snapshots, transport)
+	g.stable.running.Store(false)
+	r, err := newRaft(log, g.stable, func() (*raft.Raft, error) {
+		return raft.NewRaft(raftConfig(g.id, g.log), g.guarded, log, g.stable, g.stores.snapshots, transport)
 	})
 	if err != nil {
 		err = errors.Join(err, transport.Close())
@@ -336,18 +339,22 @@ func (g *group) compareSettings() {
 // follow keeps track of the leadership until ctx is done.
 func (g *group) follow(ctx context.Context) {
 	for {
+		var leads bool
 		select {
 		case <-ctx.Done():
 			return
 		case <-g.reopened:
-		case leads := <-g.raft.Load().LeaderCh():
-			g.lower()
-			if !leads {
-				g.log.Info("this node leads no longer")
-				continue
-			}
+			leads = g.raft.Load().State() == raft.Leader
+		case leads = <-g.raft.Load().LeaderCh():
+		}
+		led := g.leading.Load()
+		g.lower()
+		switch {
+		case leads:
 			g.log.Info("this node leads", "term", g.raft.Load().CurrentTerm())
 			g.serve(ctx)
+		case led:
+			g.log.Info("this node leads no longer")
 		}
 	}
 }
@@ -416,9 +423,7 @@ func (g *group) propose(ctx context.Context, c raftfsm.Command, bodies [][]byte)
 		return raftfsm.Outcome{}, ErrNoLeader
 	}
 	p := g.coalescer.take()
-	if _, bounded := ctx.Deadline(); !bounded {
-		p.expired.Reset(g.timeout)
-	}
+	p.expired.Reset(g.timeout)
 	var err error
 	if p.command, err = raftfsm.AppendCommand(p.command[:0], c, bodies); err != nil {
 		g.coalescer.recycle(p)

@@ -17,6 +17,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/raft"
 
+	"holdfast.internal/raftfsm"
 	"holdfast.internal/sqs"
 	"holdfast.internal/wal"
 )
@@ -58,6 +59,34 @@ func TestFailedWriteIsNoAnswer(t *testing.T) {
 		if n.Metrics().LeaderChanges < 3 {
 			t.Errorf("got %d leader changes, want 3: won, lost, won", n.Metrics().LeaderChanges)
 		}
+	})
+}
+
+// A raft that is opened anew does not lead, whatever the one before it has begun.
+func TestRaftOpenedAnewWhileNodeTakesOver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := bubbleConfig()
+		n := start(t, c)
+		createQueue(t, n)
+		reopen := func() {
+			if err := n.group.reopen(func() error { return nil }); err != nil {
+				t.Error(err)
+			}
+		}
+		seed, letGo := n.group.seed, make(chan struct{})
+		n.group.seed = func() raftfsm.Settings {
+			<-letGo
+			return seed()
+		}
+		reopen()
+		time.Sleep(3 * time.Second) // it takes over, as far as the seed
+		reopen()
+		close(letGo)
+		synctest.Wait()
+		if n.group.leading.Load() && n.group.raft.Load().State() != raft.Leader {
+			t.Error("the node leads, and raft does not")
+		}
+		send(t, n, "m", 0)
 	})
 }
 

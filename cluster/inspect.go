@@ -40,13 +40,10 @@ func (n *Node) Queue(key sqs.QueueKey) (d sqs.QueueDescription, ok bool) {
 }
 
 // Peek returns up to limit messages of a state behind the cursor after, oldest
-// first, without receiving or counting them, and fewer when they are large. The
-// error is ErrNoLeader, that of ctx, or the *sqs.Error of a queue that does not
-// exist.
+// first, without receiving or counting them, and fewer when they are large. Every
+// node can tell, as of what it has applied. The error is that of ctx, or the
+// *sqs.Error of a queue that does not exist.
 func (n *Node) Peek(ctx context.Context, queue sqs.QueueKey, state sqs.MessageState, after uint64, limit int) (PeekPage, error) {
-	if !n.group.leading.Load() {
-		return PeekPage{}, ErrNoLeader
-	}
 	page := PeekPage{Next: after, More: true}
 	size := 0
 	for page.More && len(page.Messages) < limit {

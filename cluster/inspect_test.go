@@ -45,6 +45,32 @@ func TestPeek(t *testing.T) {
 	})
 }
 
+// Whichever node is asked shows a queue and what happens to it.
+func TestPeekAndTailOnEveryNode(t *testing.T) {
+	inCluster(t, func(t *testing.T, c *nodes) {
+		var tails []*Tail
+		for i, n := range c.list {
+			tail, err := n.Tail(queue)
+			if err != nil {
+				t.Fatalf("node %d: %v", i, err)
+			}
+			defer tail.Close()
+			tails = append(tails, tail)
+		}
+		send(t, c.list[c.awaitLeader()], "a", 0)
+		c.awaitApplied()
+		for i, n := range c.list {
+			if event, err := tails[i].Next(t.Context()); err != nil || event.Kind != raftfsm.StepSent {
+				t.Errorf("node %d: got %+v (%v), want the send", i, event, err)
+			}
+			page, err := n.Peek(t.Context(), queue, sqs.Visible, 0, 5)
+			if err != nil || len(page.Messages) != 1 || page.Messages[0].Err != nil {
+				t.Errorf("node %d: got %+v (%v), want a message with its content", i, page, err)
+			}
+		}
+	})
+}
+
 // A page of large messages ends early, and the next one goes on behind it.
 func TestPeekOfLargeMessages(t *testing.T) {
 	inBubble(t, func(t *testing.T, n *Node) {

@@ -22,8 +22,9 @@ type lease struct {
 	proven   atomic.Int64             // the newest proof, ns by elapsed
 }
 
-// leaseLength is how old a proof may be for an empty answer that is not in the
-// log: no other node leads sooner than an election timeout after it.
+// leaseLength is how old a proof may be for an empty answer that is not in the log, and
+// so how old the answer may be: at the time of the proof this leader knew of all that
+// was committed, though another one may lead a moment later.
 const leaseLength = raftTimeout
 
 func newLease(elapsed func() time.Duration, majority func(others int) bool) *lease {

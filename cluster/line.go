@@ -27,7 +27,7 @@ type line struct {
 	view    func(func(raftfsm.View))
 	now     func() sqs.Time
 	elapsed func() time.Duration
-	proven  func() bool // this node leads for certain, or did 300 ms ago
+	proven  func() bool // this node leads for certain, or did leaseLength ago
 
 	mu       sync.Mutex // taken before the machine's lock, never inside of it
 	queues   map[sqs.QueueKey]*queueLine
@@ -309,7 +309,8 @@ func (l *line) notify(events []sqs.Event) {
 			continue
 		}
 		if e.Kind == sqs.QueueDeleted {
-			delete(l.queues, e.Queue)
+			l.letGo(q, sight{}) // there may be another one of that name by now
+			continue
 		}
 		l.dispatch(q)
 	}

@@ -420,6 +420,32 @@ func TestRaisedInFlightLimitWakes(t *testing.T) {
 	})
 }
 
+// Whoever waits at a queue that is deleted and made anew in one entry waits at the
+// new one.
+func TestQueueMadeAnewInOneEntry(t *testing.T) {
+	inBubble(t, func(t *testing.T, n *Node) {
+		received := make(chan Delivery, 1)
+		go func() { received <- receive(t, n, 20*time.Second) }()
+		synctest.Wait()
+		entry := raftfsm.AppendEntryHeader(nil, n.clock.now())
+		for _, c := range []raftfsm.Command{sqs.DeleteQueue{Queue: queue}, sqs.CreateQueue{Queue: queue}} {
+			command, err := raftfsm.AppendCommand(nil, c, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			entry = raftfsm.AppendOperation(entry, raftfsm.Origin{}, command)
+		}
+		if err := n.group.apply(entry).Error(); err != nil {
+			t.Fatal(err)
+		}
+		begin := time.Now()
+		send(t, n, "m", 0)
+		if d := <-received; len(d.Messages) != 1 || time.Since(begin) > time.Second {
+			t.Errorf("got %d messages after %v, want 1 at once", len(d.Messages), time.Since(begin))
+		}
+	})
+}
+
 // TestNoWakeUpIsLost has many receivers and senders at once: every message must
 // be received while receivers wait, not after the end of their waits.
 func TestNoWakeUpIsLost(t *testing.T) {

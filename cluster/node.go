@@ -74,7 +74,7 @@ func Start(ctx context.Context, c Config) (*Node, error) {
 	n.loops.Go(func() { n.line.run(background) })
 
 	if n.members.alone() {
-		if err := n.group.lead(ctx); err != nil {
+		if err := n.leadAlone(ctx); err != nil {
 			return nil, errors.Join(err, n.Close())
 		}
 	} else {
@@ -94,6 +94,19 @@ func Start(ctx context.Context, c Config) (*Node, error) {
 	c.Logger.Info("node started", "node", c.NodeName, "raft_id", n.group.id,
 		"cluster_id", n.clusterID(), "applied", n.machine.AppliedIndex(), "pid", os.Getpid())
 	return n, nil
+}
+
+// leadAlone has a node lead that is alone: it is the only voter of its group, and
+// names itself when the group is new.
+func (n *Node) leadAlone(ctx context.Context) error {
+	g := n.group
+	if len(g.raft.Load().GetConfiguration().Configuration().Servers) == 0 {
+		self := raft.Server{ID: g.id, Address: raft.ServerAddress(g.id)}
+		if err := g.bootstrap([]raft.Server{self}); err != nil {
+			return err
+		}
+	}
+	return g.lead(ctx)
 }
 
 // join has a member talk to the others: first until there is a cluster, then as
@@ -156,7 +169,7 @@ func (n *Node) open(dog *watchdog) (err error) {
 	}
 	n.snapshotter = newSnapshotter(c, n.group, n.stores, n.gauges)
 	n.snapshotter.ending = n.draining.Load
-	dog.busy = n.stores.busy
+	dog.busy = func() time.Duration { return max(n.stores.busy(), n.group.stable.busy()) }
 	dog.tick = func() { n.clock.now() }
 	dog.replaceable = func() bool { return n.group.leading.Load() && n.members.hasMajority(len(n.members.up())) }
 	return nil
@@ -172,8 +185,7 @@ func (n *Node) openStores(dog *watchdog) (id identity, err error) {
 	return id, err
 }
 
-// openGroup starts raft. A node that is alone is the only voter of its group, and
-// names itself when the group is new.
+// openGroup starts raft.
 func (n *Node) openGroup(id identity, dog *watchdog) (err error) {
 	c := n.config
 	empty, err := n.stores.empty()
@@ -194,15 +206,12 @@ func (n *Node) openGroup(id identity, dog *watchdog) (err error) {
 	}
 	if n.members.alone() {
 		n.aloneID = id.ClusterID
-		address, _ := raft.NewInmemTransport(raft.ServerAddress(id.RaftID))
 		group.transport = func() guardedTransport {
-			_, transport := raft.NewInmemTransport(address)
+			_, transport := raft.NewInmemTransport(raft.ServerAddress(id.RaftID))
 			return transport
 		}
-		if n.group, err = openGroup(group); err != nil || !empty {
-			return err
-		}
-		return n.group.bootstrap([]raft.Server{{ID: group.id, Address: address}})
+		n.group, err = openGroup(group)
+		return err
 	}
 	n.openPort(id)
 	group.transport, group.breakLinks = n.transport, n.breakLinks
@@ -245,7 +254,7 @@ func (n *Node) clusterID() string {
 // (sqs.AppendContent) per entry, and so has a PublishBatch (sns.AppendMessage). An
 // *sqs.Error, *sns.Error or *raftfsm.SettingError in Outcome.Err is an answer; the
 // error is ErrNoLeader, ErrOutcomeUnknown, ErrOverloaded, or a fault. The deadline
-// is that of ctx, or else Config.RequestTimeout from now.
+// is Config.RequestTimeout from now, or that of ctx if it is sooner.
 func (n *Node) Do(ctx context.Context, c raftfsm.Command, bodies ...[]byte) (raftfsm.Outcome, error) {
 	if _, ok := c.(sns.CreateTopic); ok {
 		if err := n.ensureSigningKey(ctx); err != nil {
@@ -295,19 +304,16 @@ func (n *Node) ParseHandle(text string) (sqs.Receipt, bool) {
 // AwaitFormed waits until Settings are those of the cluster. A member that has
 // started reads its log only when it has heard from the others how much of it
 // holds; until then it knows neither region nor the keys of receipt handles. The
-// deadline is that of ctx, or else Config.RequestTimeout from now, and the error is
-// ErrNoLeader.
+// deadline is Config.RequestTimeout from now, or that of ctx if it is sooner; the error
+// is ErrNoLeader.
 func (n *Node) AwaitFormed(ctx context.Context) error {
 	select {
 	case <-n.machine.Formed():
 		return nil
 	default:
 	}
-	if _, bounded := ctx.Deadline(); !bounded {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, n.config.RequestTimeout)
-		defer cancel()
-	}
+	ctx, cancel := context.WithTimeout(ctx, n.config.RequestTimeout)
+	defer cancel()
 	select {
 	case <-n.machine.Formed():
 		return nil
@@ -319,7 +325,8 @@ func (n *Node) AwaitFormed(ctx context.Context) error {
 // Settings are the replicated settings as of now; before AwaitFormed returns, defaults.
 func (n *Node) Settings() raftfsm.Settings { return n.machine.Settings() }
 
-// Now is cluster time, for Date headers and metrics. It never goes back.
+// Now is cluster time as this node knows it, for Date headers and metrics. While the
+// node leads it never goes back; else it may, when the leader is heard.
 func (n *Node) Now() sqs.Time { return n.clock.now() }
 
 // Ready reports whether the node serves: it is a member of a cluster that has a

@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"holdfast.internal/cluster/peer"
@@ -11,7 +12,11 @@ import (
 
 // errAnew says that an operation was refused unexecuted because of its number, and
 // has to begin with another one.
-var errAnew = errors.New("number refused")
+var errAnew = fmt.Errorf("%w: number refused", ErrNoLeader)
+
+// errForgotten says that what an operation has done, if anything, will never be
+// known: its session has ended, or its number is finished.
+var errForgotten = fmt.Errorf("%w: result forgotten", ErrOutcomeUnknown)
 
 // errReignOver is why a call to a member that leads no more is given up.
 var errReignOver = errors.New("another leader")
@@ -24,8 +29,8 @@ type numbering struct {
 }
 
 // refusal looks at an answer. The error is nil if it is one for the client; else
-// it says what is to be done: errAnew, ErrNoLeader (try again later), or
-// ErrOutcomeUnknown (it was executed, but the result is forgotten).
+// it says what is to be done: errAnew, ErrNoLeader (try again later), or errForgotten
+// (give up).
 func (n *numbering) refusal(g *gateway, outcome *raftfsm.Outcome) error {
 	refused, ok := outcome.Err.(*raftfsm.SessionError) //nolint:errorlint // an Outcome.Err is never wrapped
 	switch {
@@ -34,7 +39,7 @@ func (n *numbering) refusal(g *gateway, outcome *raftfsm.Outcome) error {
 	case refused.Reason == raftfsm.SessionFull:
 		return ErrNoLeader
 	case n.maybe:
-		return ErrOutcomeUnknown
+		return errForgotten
 	case refused.Reason == raftfsm.SessionUnknown:
 		g.replace(n.session, nil)
 		n.session, n.origin = nil, raftfsm.Origin{}
@@ -72,12 +77,13 @@ func (o *operation) run(ctx context.Context) (raftfsm.Outcome, error) {
 		outcome, err := o.attempt(ctx, r)
 		if err == nil {
 			err = o.refusal(o.gateway, &outcome)
-			o.over = errors.Is(err, ErrOutcomeUnknown)
 		}
 		switch {
 		case err == nil:
 			return outcome, o.finish(true, nil)
-		case errors.Is(err, errAnew):
+		case errors.Is(err, errForgotten):
+			return raftfsm.Outcome{}, o.finish(false, err)
+		case errors.Is(err, errAnew) && !o.over:
 			continue
 		case errors.Is(err, ErrOutcomeUnknown):
 			o.maybe = true

@@ -50,7 +50,7 @@ func (r *reception) run(ctx context.Context) (raftfsm.Outcome, error) {
 		reign := r.reign.Load()
 		outcome, err := r.attempt(ctx, reign)
 		switch {
-		case err == nil || r.isFault(err):
+		case err == nil || isFinal(err):
 			return outcome, err
 		case errors.Is(err, ErrOutcomeUnknown):
 			r.maybe = true
@@ -73,12 +73,13 @@ func (r *reception) run(ctx context.Context) (raftfsm.Outcome, error) {
 	return raftfsm.Outcome{}, ErrNoLeader
 }
 
-// isFault reports whether an error is one that another try would not change.
-func (r *reception) isFault(err error) bool {
-	for _, passing := range []error{errMoved, errAnew, ErrNoLeader, ErrOutcomeUnknown} {
-		if errors.Is(err, passing) {
-			return false
-		}
+// isFinal reports whether an error is one that another try would not change.
+func isFinal(err error) bool {
+	switch {
+	case errors.Is(err, errForgotten):
+		return true
+	case errors.Is(err, errMoved), errors.Is(err, ErrNoLeader), errors.Is(err, ErrOutcomeUnknown):
+		return false
 	}
 	return true
 }

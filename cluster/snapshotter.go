@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"runtime"
 	"sync/atomic"
 	"time"
 
@@ -35,7 +36,7 @@ const (
 	snapshotHalfBytes = snapshotLogBytes
 
 	// snapshotScarceBytes is the same of both, and of the log, while the disk is
-	// below its reserve: what consumers have let go is given back soon.
+	// below its reserve, or memory over its limit: what can be given back is, soon.
 	snapshotScarceBytes = 1 << 20
 
 	// snapshotPause is kept after a snapshot, in multiples of its duration, so
@@ -61,6 +62,7 @@ type snapshotter struct {
 	bodies  int64         // so many of which make one due
 	live    func() liveBodies
 	disk    func() (free int64, low bool)
+	full    func() bool // memory is over its limit
 	elapsed func() time.Duration
 	ending  func() bool // the node gives up a snapshot that is being written
 	entries uint64      // test knob: due after so many entries; 0: off
@@ -114,6 +116,7 @@ func newSnapshotter(c Config, g *group, s *stores, disk *gauges) *snapshotter {
 			r := disk.read()
 			return r.free, r.lowDisk
 		},
+		full:    func() bool { return disk.read().fullHeap },
 		take:    func() error { return g.raft.Load().Snapshot().Error() },
 		applied: g.machine.AppliedIndex,
 		written: func() uint64 { return replayed + s.written() },
@@ -159,27 +162,26 @@ func (s *snapshotter) due() bool {
 		return true
 	case now-s.last.at >= snapshotAge:
 		return true
-	case s.freed() >= snapshotFreedBytes:
-		return true
 	}
-	if now-s.last.at < snapshotPause*s.last.duration {
-		return false
-	}
-	written, freed := s.written()-s.last.written, s.freed()
+	live := s.live()
+	written, freed := s.written()-s.last.written, s.freed(live)
 	switch {
+	case freed >= snapshotFreedBytes:
+		return true
+	case now-s.last.at < snapshotPause*s.last.duration:
+		return false
 	case written >= snapshotLogBytes:
 		return true
-	case freed >= snapshotHalfBytes && freed >= s.live().disk/2:
+	case freed >= snapshotHalfBytes && freed >= live.disk/2:
 		return true
 	}
-	return max(written, freed) >= snapshotScarceBytes && s.gains()
+	return max(written, freed) >= snapshotScarceBytes && (s.full() || s.gains(live.messages))
 }
 
 // gains reports whether the disk is below its reserve and a snapshot gives more
 // of it back than it takes: at least half of the messages are gone, and there is
 // room for what it writes, about the live part of the bodies that are in no snapshot.
-func (s *snapshotter) gains() bool {
-	live := s.live().messages
+func (s *snapshotter) gains(live uint64) bool {
 	s.peak = max(s.peak, live)
 	free, low := s.disk()
 	if !low || live > s.peak/2 {
@@ -190,8 +192,7 @@ func (s *snapshotter) gains() bool {
 
 // freed is about how many bytes of bodies fewer are live than at the last
 // snapshot.
-func (s *snapshotter) freed() uint64 {
-	live := s.live()
+func (s *snapshotter) freed(live liveBodies) uint64 {
 	if live.messages >= s.last.messages {
 		return 0
 	}
@@ -215,6 +216,9 @@ func (s *snapshotter) snapshot(ctx context.Context) {
 		return
 	default:
 		s.taken.Add(1)
+		if s.full() { // sends wait for what is alive to be counted anew
+			runtime.GC()
+		}
 		s.log.Info("snapshot taken", "applied", mark.applied, "duration", now-began, "pause", s.machine.newest())
 	}
 	s.failed = false

@@ -24,6 +24,7 @@ func TestSnapshotTriggers(t *testing.T) {
 		peak    uint64 // of live messages
 		disk    uint64 // bytes of bodies
 		free    int64  // of a disk below its reserve; 0: there is enough
+		full    bool   // of memory
 		want    bool
 	}{
 		{name: "little was written", applied: 200, written: 1_000 + 10<<20, after: time.Minute},
@@ -46,6 +47,9 @@ func TestSnapshotTriggers(t *testing.T) {
 		{name: "three quarters are gone and there is room for the rest", applied: 101, written: 1_100, gone: 1 << 19, peak: 6 << 20, pending: 8, free: 2, after: 8 * time.Second, want: true},
 		{name: "three quarters are gone and there is none", applied: 101, written: 1_100, gone: 1 << 19, peak: 6 << 20, pending: 8, free: 1, after: 8 * time.Second},
 		{name: "less is gone and the disk is low", applied: 101, written: 1_000 + 1<<20, gone: 1 << 19, peak: 3<<20 - 1, free: 4, after: 8 * time.Second},
+		{name: "memory is full", applied: 200, written: 1_000 + 1<<20, full: true, after: 8 * time.Second, want: true},
+		{name: "memory is full, at once", applied: 200, written: 1_000 + 1<<20, full: true, after: 7 * time.Second},
+		{name: "memory is full, and nearly nothing was written", applied: 200, written: 1_000 + 1<<20 - 1, full: true, after: time.Minute},
 		{name: "entries", applied: 110, written: 1_000, after: time.Second, entries: 10, want: true},
 		{name: "fewer entries", applied: 109, written: 1_000, after: time.Second, entries: 10},
 	} {
@@ -60,6 +64,7 @@ func TestSnapshotTriggers(t *testing.T) {
 					return liveBodies{messages: last.messages - test.gone, size: 1024, disk: cmp.Or(test.disk, 4<<30)}
 				},
 				disk:    func() (int64, bool) { return test.free, test.free > 0 },
+				full:    func() bool { return test.full },
 				peak:    test.peak,
 				elapsed: func() time.Duration { return last.at + test.after },
 				entries: test.entries, last: last,
@@ -82,6 +87,7 @@ func TestSnapshotThatFailsIsTriedAgainLater(t *testing.T) {
 		bodies:  snapshotBodyBytes,
 		live:    func() liveBodies { return liveBodies{} },
 		disk:    func() (int64, bool) { return 0, false },
+		full:    func() bool { return false },
 		elapsed: func() time.Duration { return now },
 		entries: 1, machine: &raftMachine{}, log: slog.New(slog.DiscardHandler),
 	}

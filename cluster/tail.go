@@ -39,14 +39,10 @@ type Tail struct {
 	dropped atomic.Uint64
 }
 
-// Tail begins to listen to a queue, which need not exist yet. The error is
-// ErrNoLeader or ErrTails. Close must be called.
-func (n *Node) Tail(queue sqs.QueueKey) (*Tail, error) {
-	if !n.group.leading.Load() {
-		return nil, ErrNoLeader
-	}
-	return n.tails.open(queue)
-}
+// Tail begins to listen to a queue, which need not exist yet, as this node applies
+// what happens to it. The error is ErrNoLeader once the node drains, or ErrTails.
+// Close must be called.
+func (n *Node) Tail(queue sqs.QueueKey) (*Tail, error) { return n.tails.open(queue) }
 
 // Next waits for the next event. The error is io.EOF when the node stops, or
 // that of ctx.

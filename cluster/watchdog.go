@@ -2,16 +2,12 @@ package cluster
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"syscall"
 	"time"
-
-	"holdfast.internal/wal"
 )
 
 const (
-	// stallLimit is how long one write of the log may take. A leader whose disk
+	// stallLimit is how long one write of the log or vote may take. A leader whose disk
 	// hangs would stay leader, and acknowledge nothing.
 	stallLimit = 10 * time.Second
 
@@ -21,12 +17,12 @@ const (
 	watchEvery = 250 * time.Millisecond
 )
 
-// watchdog ends the process when the log cannot be written. Its goroutine never
+// watchdog ends the process when log or vote cannot be written. Its goroutine never
 // touches the disk, so it runs even if all others hang.
 type watchdog struct {
 	fatal       func(code int, err error)
 	elapsed     func() time.Duration
-	busy        func() time.Duration // how long the write of the log takes that is under way
+	busy        func() time.Duration // how long the write takes that is under way
 	tick        func()               // called all the time
 	replaceable func() bool          // leads, and others can elect a leader
 	failures    chan error
@@ -61,7 +57,7 @@ func (w *watchdog) run(ctx context.Context) {
 		case <-ticker.C:
 			w.tick()
 			if stall := w.stall(); stall > stallLimit || stall > leaderStallLimit && w.replaceable() {
-				w.fatal(ExitStall, fmt.Errorf("write log: hangs for %s", stall))
+				w.fatal(ExitStall, fmt.Errorf("write log or vote: hangs for %s", stall))
 				return
 			}
 		}
@@ -83,14 +79,4 @@ func (w *watchdog) stall() time.Duration {
 	}
 	w.paused = min(w.paused, busy) // it may have begun after the pause
 	return busy - w.paused
-}
-
-func logErrorCode(err error) int {
-	switch {
-	case errors.Is(err, wal.ErrCorrupt):
-		return ExitCorrupt
-	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
-		return ExitNoSpace
-	}
-	return ExitLogError
 }

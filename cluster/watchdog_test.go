@@ -10,6 +10,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/hashicorp/raft"
+
 	"holdfast.internal/wal"
 )
 
@@ -128,4 +130,38 @@ func TestWatchdog(t *testing.T) {
 			})
 		})
 	}
+}
+
+// heldStable writes when it is let.
+type heldStable struct {
+	raft.StableStore
+	letGo chan struct{}
+}
+
+func (s heldStable) SetUint64(key []byte, value uint64) error {
+	<-s.letGo
+	return s.StableStore.SetUint64(key, value)
+}
+
+// A disk that hangs with the term of an election ends the node, as one that hangs with
+// an entry: raft comes to no entry any more.
+func TestTermThatIsNotWritten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := bubbleConfig()
+		ended := make(chan int, 1)
+		c.Fatal = func(code int, _ error) { ended <- code }
+		n := start(t, c)
+		held := heldStable{n.group.stable.StableStore, make(chan struct{})}
+		n.group.stable.StableStore = held
+		defer close(held.letGo)
+		go func() { _ = n.group.stable.SetUint64(keyCurrentTerm, 3) }()
+		select {
+		case code := <-ended:
+			if code != ExitStall {
+				t.Errorf("got exit code %d, want %d", code, ExitStall)
+			}
+		case <-time.After(time.Minute):
+			t.Error("the node waits for its disk")
+		}
+	})
 }

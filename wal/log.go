@@ -254,7 +254,8 @@ func (l *Log) Bytes() int64 { return l.bytes.Load() }
 func (l *Log) Written() uint64 { return l.written.Load() }
 
 // Busy is how long the StoreLogs or DeleteRange now running has been running,
-// the wait for its turn included; 0 if none is. A disk that hangs makes it grow.
+// the wait for its turn included, or the removal of some of its files; 0 if none is.
+// A disk that hangs makes it grow.
 func (l *Log) Busy() time.Duration {
 	now := l.sinceOpened()
 	return max(l.storing.read(now), l.deleting.read(now))

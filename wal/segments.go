@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
 	"sort"
@@ -325,11 +326,9 @@ func (s *Segments) removeOrphans() error {
 		return err
 	}
 	s.mu.RLock()
-	defer s.mu.RUnlock()
-	for serial, name := range names {
-		if s.known[serial] != nil {
-			continue
-		}
+	maps.DeleteFunc(names, func(serial uint64, _ string) bool { return s.known[serial] != nil })
+	s.mu.RUnlock()
+	for _, name := range names {
 		if err := s.options.files.removeAll(filepath.Join(s.dir, name)); err != nil {
 			return fmt.Errorf("remove segment: %w", err)
 		}

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/hashicorp/raft"
 )
 
 func TestBodiesOverSnapshotsAndRestarts(t *testing.T) {
@@ -220,6 +222,16 @@ func TestStopEndsASnapshot(t *testing.T) {
 		t.Errorf("got %v, want ErrClosed", err)
 	}
 	if err := n.check(); err != nil {
+		t.Error(err)
+	}
+	state, err := n.snapshots.Create(1, 100, 1, raft.Configuration{}, 1, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := state.Write(make([]byte, pieceSize)); !errors.Is(err, ErrClosed) {
+		t.Errorf("within the state: got %v, want ErrClosed", err)
+	}
+	if err := state.Cancel(); err != nil {
 		t.Error(err)
 	}
 }

@@ -61,7 +61,7 @@ func newSink(s *Snapshots, m snapshotMeta) (*sink, error) {
 	if err != nil {
 		return nil, errors.Join(err, f.removeAll(k.dir))
 	}
-	k.state = &stateWriter{out: out, checksum: xxhash.New(), piece: make([]byte, 0, pieceSize)}
+	k.state = &stateWriter{out: out, pace: s.pace, checksum: xxhash.New(), piece: make([]byte, 0, pieceSize)}
 	return k, nil
 }
 
@@ -236,6 +236,7 @@ func (k *sink) Cancel() error {
 // stateWriter writes the state file in pieces that are synced one by one.
 type stateWriter struct {
 	out      file
+	pace     func(write func() error) error
 	checksum *xxhash.Digest
 	piece    []byte // not yet written
 	written  int64
@@ -259,11 +260,14 @@ func (w *stateWriter) Write(p []byte) (n int, err error) {
 }
 
 func (w *stateWriter) writePiece() error {
-	if _, err := w.out.Write(w.piece); err != nil {
+	err := w.pace(func() error {
+		if _, err := w.out.Write(w.piece); err != nil {
+			return err
+		}
+		return w.out.Sync()
+	})
+	if err != nil {
 		return fmt.Errorf("write snapshot: %w", err)
-	}
-	if err := w.out.Sync(); err != nil {
-		return fmt.Errorf("sync snapshot: %w", err)
 	}
 	_, _ = w.checksum.Write(w.piece)
 	w.written += int64(len(w.piece))

@@ -193,6 +193,15 @@ func (s *Snapshots) openManifest(m snapshotMeta) ([]*bodySegment, error) {
 	return s.options.Segments.adopt(bodies.Segments)
 }
 
+// pace calls write as Segments.pace does: states share the disk with the log as well,
+// and Stop ends them.
+func (s *Snapshots) pace(write func() error) error {
+	if s.options.Segments == nil {
+		return write()
+	}
+	return s.options.Segments.pace(write)
+}
+
 func (s *Snapshots) statePath(id string) string { return filepath.Join(s.dir, id, stateFile) }
 
 // snapshotName is the parsed name of a snapshot's directory.

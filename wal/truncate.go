@@ -30,7 +30,7 @@ func (l *Log) takeOff(forget func(Needed) ([]segment, error)) error {
 	l.truncating.Lock()
 	l.deleting.start(l.sinceOpened())
 	forgotten, err := forget(l.options.Needed())
-	if err == nil && len(forgotten) > 0 {
+	if err == nil {
 		err = l.remove(forgotten)
 	}
 	l.deleting.stop()
@@ -96,6 +96,10 @@ func (l *Log) deleteFront(target uint64, needed Needed) ([]segment, error) {
 // before is the index before one, 0 for 0.
 func before(index uint64) uint64 { return max(index, 1) - 1 }
 
+// removeAtOnce is how many files are removed before the stopwatch starts anew: a disk
+// that is busy with a thousand of them for seconds does not hang.
+const removeAtOnce = 16
+
 // remove deletes the files of forgotten segments, without holding up a
 // StoreLogs. Such a StoreLogs may reset the log and so replace the directory,
 // but only by one that begins after the newest entry, so that no file of a
@@ -104,10 +108,13 @@ func (l *Log) remove(forgotten []segment) error {
 	l.writing.Lock()
 	e := l.engine
 	l.writing.Unlock()
-	if err := e.remove(forgotten); err != nil {
-		l.writing.Lock()
-		defer l.writing.Unlock()
-		return l.fail(err)
+	for some := range slices.Chunk(forgotten, removeAtOnce) {
+		l.deleting.start(l.sinceOpened())
+		if err := e.remove(some); err != nil {
+			l.writing.Lock()
+			defer l.writing.Unlock()
+			return l.fail(err)
+		}
 	}
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/hashicorp/raft"
 )
@@ -329,5 +330,39 @@ func TestDeleteFrontKeepsWhatIsNeeded(t *testing.T) {
 				t.Errorf("got %d files, want %d", got, want)
 			}
 		})
+	}
+}
+
+// slowFiles takes a while to remove a file.
+type slowFiles struct {
+	osFiles
+	removing func()
+}
+
+func (f slowFiles) removeAll(path string) error {
+	f.removing()
+	return f.osFiles.removeAll(path)
+}
+
+// A disk that is slow to remove many segments does not hang.
+func TestRemovalOfManySegmentsIsNoStall(t *testing.T) {
+	var l *Log
+	var longest time.Duration
+	removed, now := 0, time.Unix(1, 0)
+	l = openLog(t, filepath.Join(t.TempDir(), "wal"), LogOptions{
+		SegmentSize: 64, RetainBytes: 1, RingBytes: 1,
+		Now: func() time.Time { return now },
+		files: slowFiles{removing: func() {
+			removed++
+			now = now.Add(100 * time.Millisecond)
+			longest = max(longest, l.Busy())
+		}},
+	})
+	store(t, l, entries(1, 200, 1, 30)) // a segment each
+	if err := l.DeleteRange(1, 199); err != nil {
+		t.Fatal(err)
+	}
+	if removed < 190 || longest > 4*time.Second {
+		t.Errorf("removed %d segments, busy for %s at a time", removed, longest)
 	}
 }

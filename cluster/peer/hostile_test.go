@@ -347,7 +347,7 @@ func TestPeerDoesNotRead(t *testing.T) {
 		go call(time.Hour) // waits
 		go call(time.Hour) // waits, beyond the limit
 		synctest.Wait()
-		go call(time.Second) // finds no room
+		go call(time.Second / 2) // finds no room
 		expect(ErrNotSent, context.DeadlineExceeded)
 		go call(time.Hour) // finds no room
 		var broken int
@@ -361,6 +361,42 @@ func TestPeerDoesNotRead(t *testing.T) {
 		}
 		if broken != 1 {
 			t.Errorf("calls that may have been executed: got %d, want 1", broken)
+		}
+	})
+}
+
+// A peer that reads slowly keeps nobody waiting for room for longer than it takes to
+// know that there is none, whatever a caller's patience.
+func TestPeerReadsSlowly(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		network := newPipes()
+		p := New(network, Config{Name: "n1", ClusterID: func() string { return "c" }, Dial: network.dial})
+		t.Cleanup(func() { p.Close() })
+		go func() {
+			conn, _ := network.Accept()
+			readHello(conn)
+			conn.Write(helloAnswer{accepted, "c", "n2"}.encode())
+			for b := make([]byte, writePiece); t.Context().Err() == nil; {
+				_, _ = io.ReadFull(conn, b)
+				select {
+				case <-time.After(time.Second):
+				case <-t.Context().Done():
+				}
+			}
+		}()
+		start := func() error {
+			_, err := p.Start(t.Context(), Target{"n2", "x"}, MethodPropose, make([]byte, 12<<20))
+			synctest.Wait()
+			return err
+		}
+		for range 3 { // one is being written, two wait, beyond the limit
+			if err := start(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		began := time.Now()
+		if err := start(); !errors.Is(err, ErrNotSent) || time.Since(began) != roomTimeout {
+			t.Errorf("got %v after %v, want ErrNotSent after %v", err, time.Since(began), roomTimeout)
 		}
 	})
 }

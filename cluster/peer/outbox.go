@@ -2,6 +2,7 @@ package peer
 
 import (
 	"context"
+	"errors"
 	"math"
 	"net"
 	"runtime"
@@ -33,6 +34,12 @@ const (
 	spareLimit = 1 << 20   // larger buffers are not kept
 )
 
+// roomTimeout is how long a request waits for room. Then it is known not to be sent,
+// and its caller can see whether there is time for another try.
+const roomTimeout = time.Second
+
+var errNoRoom = errors.New("too much waits to be sent")
+
 func newOutbox(conn net.Conn, now func() time.Time) *outbox {
 	return &outbox{conn: conn, now: now, wake: make(chan struct{}, 1)}
 }
@@ -54,9 +61,20 @@ func (o *outbox) add(ctx context.Context, f frame) (ticket, error) {
 		select {
 		case <-room:
 		case <-ctx.Done():
-			return ticket{}, ctx.Err()
+			return ticket{}, context.Cause(ctx)
 		}
 	}
+}
+
+// addSoon is add for a request: it waits for roomTimeout at most.
+func (o *outbox) addSoon(ctx context.Context, f frame) (ticket, error) {
+	t, room, err := o.tryAdd(f, outboxLimit)
+	if room == nil {
+		return t, err
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, roomTimeout, errNoRoom)
+	defer cancel()
+	return o.add(ctx, f)
 }
 
 // addNow appends a small frame even if there is no room. What comes of a failed

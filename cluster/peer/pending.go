@@ -35,7 +35,7 @@ func (l *link) start(ctx context.Context, method byte, request []byte) (*Pending
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrNotSent, err)
 	}
-	sent, err := l.out.add(ctx, frame{kind: frameRequest, method: method, id: id, payload: request})
+	sent, err := l.out.addSoon(ctx, frame{kind: frameRequest, method: method, id: id, payload: request})
 	if err != nil {
 		l.forget(id)
 		return nil, fmt.Errorf("%w: %w", ErrNotSent, err)

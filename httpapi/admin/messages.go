@@ -218,5 +218,9 @@ func newStep(step raftfsm.Step) Step {
 
 func uuidText(id [16]byte) string { return string(wire.AppendUUID(nil, id)) }
 
-// ParseMessageID reads a MessageId, in any case; false for what is none.
-func ParseMessageID(text string) (sqs.MessageID, bool) { return wire.ParseUUID(strings.ToLower(text)) }
+// ParseMessageID reads a MessageId, in any case; false for what is none. The id of
+// zeros is none: it stands for one that is not known.
+func ParseMessageID(text string) (sqs.MessageID, bool) {
+	id, ok := wire.ParseUUID(strings.ToLower(text))
+	return id, ok && id != sqs.MessageID{}
+}

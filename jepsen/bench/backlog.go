@@ -227,17 +227,5 @@ func (r *BacklogRun) takeTurns(ctx context.Context, t *target, o Options) error 
 
 // drain receives and deletes until the duration is over or nothing is left.
 func drain(ctx context.Context, t *target, o Options) (*measurement, error) {
-	workers := newWorkers(t, phaseDrain, o)
-	defer closeAll(workers)
-	var stop atomic.Bool
-	timer := time.AfterFunc(o.Duration, func() { stop.Store(true) })
-	defer timer.Stop()
-	m := &measurement{}
-	start := time.Now()
-	run(ctx, &stop, phaseDrain, workers, o)
-	m.elapsed = time.Since(start)
-	for _, w := range workers {
-		m.add(&w.tally)
-	}
-	return m, ctx.Err()
+	return timed(ctx, t, phaseDrain, o), ctx.Err()
 }

@@ -15,5 +15,6 @@
 // ten at a time), drain (ReceiveMessage × 10 and DeleteMessageBatch on a filled
 // queue), cycle (send, receive and delete one), trip (from the call of a send to
 // the answer of a long poll) and wake (from the answer of a send to the answer
-// of a parked long poll).
+// of a parked long poll); and, when they are asked for, publish (Publish to a topic
+// with all queues) and deliver (drain, of queues that a topic filled).
 package bench

@@ -1,11 +1,8 @@
 package bench
 
 import (
-	"bytes"
 	"context"
 	"fmt"
-	"os"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -20,9 +17,6 @@ const (
 	preloadBytes = 128 << 20
 	// fillPatience is how long a queue may take to be filled.
 	fillPatience = time.Hour
-	// ticksPerSecond is the unit of /proc/PID/stat: USER_HZ, 100 on every
-	// machine that Linux runs on today.
-	ticksPerSecond = 100
 )
 
 // measure runs one phase once, on new queues.
@@ -31,29 +25,52 @@ func measure(ctx context.Context, t *target, phase string, o Options) (*measurem
 		phase, o.Batch = phaseSend, maxBatch
 	}
 	if !t.echo {
-		cleanup, err := t.createQueues(ctx, o)
+		cleanup, err := t.setUp(ctx, phase, o)
 		if err != nil {
 			return nil, err
 		}
 		defer cleanup()
 	}
-	if (phase == phasePublish || phase == phaseDeliver) && !t.echo {
-		cleanup, err := t.createTopic(ctx)
+	m := timed(ctx, t, phase, o)
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("measure %s: %w", phase, err)
+	}
+	if m.messages == 0 {
+		return nil, fmt.Errorf("measure %s: no message got through, %d errors, the first: %w", phase, m.errors, m.first)
+	}
+	return m, nil
+}
+
+// setUp makes the queues of a phase, its topic, and what there is to receive, and
+// returns what deletes them.
+func (t *target) setUp(ctx context.Context, phase string, o Options) (cleanup func(), err error) {
+	if cleanup, err = t.createQueues(ctx, o); err != nil {
+		return nil, err
+	}
+	if phase == phasePublish || phase == phaseDeliver {
+		deleteQueues := cleanup
+		deleteTopic, err := t.createTopic(ctx)
 		if err != nil {
+			deleteQueues()
 			return nil, err
 		}
-		defer cleanup()
+		cleanup = func() { deleteTopic(); deleteQueues() }
 	}
-	if phase == phaseDrain && !t.echo {
-		if err := preload(ctx, t, o); err != nil {
-			return nil, err
-		}
+	switch phase {
+	case phaseDrain:
+		err = preload(ctx, t, o)
+	case phaseDeliver:
+		err = fillTopic(ctx, t, o)
 	}
-	if phase == phaseDeliver && !t.echo {
-		if err := fillTopic(ctx, t, o); err != nil {
-			return nil, err
-		}
+	if err != nil {
+		cleanup()
+		return nil, err
 	}
+	return cleanup, nil
+}
+
+// timed has workers do a phase for its duration, or until there is nothing to do.
+func timed(ctx context.Context, t *target, phase string, o Options) *measurement {
 	workers := newWorkers(t, phase, o)
 	defer closeAll(workers)
 	m := &measurement{}
@@ -68,13 +85,7 @@ func measure(ctx context.Context, t *target, phase string, o Options) (*measurem
 	for _, w := range workers {
 		m.add(&w.tally)
 	}
-	if err := ctx.Err(); err != nil {
-		return nil, fmt.Errorf("measure %s: %w", phase, err)
-	}
-	if m.messages == 0 {
-		return nil, fmt.Errorf("measure %s: no message got through, %d errors, the first: %w", phase, m.errors, m.first)
-	}
-	return m, nil
+	return m
 }
 
 func newWorkers(t *target, phase string, o Options) []*worker {
@@ -158,48 +169,29 @@ func preload(ctx context.Context, t *target, o Options) error {
 }
 
 // fill sends about so many messages, shared out among the queues.
-func fill(ctx context.Context, t *target, o Options, left int64) error {
+func fill(ctx context.Context, t *target, o Options, messages int64) error {
 	o.Batch = min(maxBatch, maxBody/o.Body)
 	o.Duration = fillPatience // of the connections
-	workers := newWorkers(t, phaseSend, o)
+	return feed(ctx, newWorkers(t, phaseSend, o), callSendBatch, messages, int64(o.Batch))
+}
+
+// feed has workers make a call until it has sent about so many messages, each of the
+// calls some of them.
+func feed(ctx context.Context, workers []*worker, c call, messages, each int64) error {
 	defer closeAll(workers)
 	var group sync.WaitGroup
 	for _, w := range workers {
 		group.Go(func() {
-			for w.errors == 0 && ctx.Err() == nil && atomic.AddInt64(&left, -int64(o.Batch)) > -int64(o.Batch) {
-				w.send(ctx, callSendBatch)
+			for w.errors == 0 && ctx.Err() == nil && atomic.AddInt64(&messages, -each) > -each {
+				w.send(ctx, c)
 			}
 		})
 	}
 	group.Wait()
 	for _, w := range workers {
 		if w.first != nil {
-			return fmt.Errorf("fill queue: %w", w.first)
+			return fmt.Errorf("feed queues: %w", w.first)
 		}
 	}
 	return nil
-}
-
-// processCPU returns the processor time that another process has used; 0 if that
-// is not known.
-func processCPU(pid int) time.Duration {
-	if pid == 0 {
-		return 0
-	}
-	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
-	if err != nil {
-		return 0
-	}
-	// The name in parentheses may hold spaces; user and system time are the 12th
-	// and 13th field after it.
-	after := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
-	if len(after) < 13 {
-		return 0
-	}
-	user, userErr := strconv.ParseInt(string(after[11]), 10, 64)
-	system, systemErr := strconv.ParseInt(string(after[12]), 10, 64)
-	if userErr != nil || systemErr != nil {
-		return 0
-	}
-	return time.Duration(user+system) * time.Second / ticksPerSecond
 }

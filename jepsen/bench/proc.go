@@ -6,7 +6,12 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"time"
 )
+
+// ticksPerSecond is the unit of /proc/PID/stat: USER_HZ, 100 on every machine that
+// Linux runs on today.
+const ticksPerSecond = 100
 
 // peakMemory is the most memory that a process has had, in bytes; 0 if that is
 // not known.
@@ -28,4 +33,28 @@ func procField(pid int, file, name string) int64 {
 		}
 	}
 	return 0
+}
+
+// processCPU returns the processor time that another process has used; 0 if that
+// is not known.
+func processCPU(pid int) time.Duration {
+	if pid == 0 {
+		return 0
+	}
+	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	if err != nil {
+		return 0
+	}
+	// The name in parentheses may hold spaces; user and system time are the 12th
+	// and 13th field after it.
+	after := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
+	if len(after) < 13 {
+		return 0
+	}
+	user, userErr := strconv.ParseInt(string(after[11]), 10, 64)
+	system, systemErr := strconv.ParseInt(string(after[12]), 10, 64)
+	if userErr != nil || systemErr != nil {
+		return 0
+	}
+	return time.Duration(user+system) * time.Second / ticksPerSecond
 }

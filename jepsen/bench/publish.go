@@ -8,7 +8,6 @@ import (
 	"net/url"
 	"path"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 )
@@ -69,24 +68,8 @@ func (t *target) deleteTopic(ctx context.Context) {
 
 // fillTopic publishes as much as phase deliver can receive.
 func fillTopic(ctx context.Context, t *target, o Options) error {
-	left := int64(preloadRate * o.Duration.Seconds() / float64(len(t.queues)))
-	workers := newWorkers(t, phasePublish, o)
-	defer closeAll(workers)
-	var group sync.WaitGroup
-	for _, w := range workers {
-		group.Go(func() {
-			for w.errors == 0 && ctx.Err() == nil && atomic.AddInt64(&left, -1) >= 0 {
-				w.send(ctx, callPublish)
-			}
-		})
-	}
-	group.Wait()
-	for _, w := range workers {
-		if w.first != nil {
-			return fmt.Errorf("fill topic: %w", w.first)
-		}
-	}
-	return nil
+	publishes := int64(preloadRate * o.Duration.Seconds() / float64(len(t.queues)))
+	return feed(ctx, newWorkers(t, phasePublish, o), callPublish, publishes, 1)
 }
 
 // publishing publishes until stop is set. Each publish counts as the copies of it.

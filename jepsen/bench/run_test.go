@@ -27,13 +27,14 @@ func TestMain(m *testing.M) {
 }
 
 // fakeSQS keeps bodies in memory and hands each out once. It speaks as much of
-// both protocols as this package does.
+// both protocols as this package does, and has a topic.
 type fakeSQS struct {
-	mu      sync.Mutex
-	changed *sync.Cond
-	queues  map[string][]string
-	handed  int
-	deleted int
+	mu         sync.Mutex
+	changed    *sync.Cond
+	queues     map[string][]string
+	subscribed []string // URLs of queues
+	handed     int
+	deleted    int
 }
 
 func newFakeSQS(t *testing.T) (*fakeSQS, string) {
@@ -50,6 +51,7 @@ type fakeRequest struct {
 	Entries                          []struct{ MessageBody string }
 	MaxNumberOfMessages              int
 	WaitTimeSeconds                  int
+	Endpoint, Message                string
 }
 
 func (f *fakeSQS) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -71,6 +73,7 @@ func (f *fakeSQS) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (q *fakeRequest) parseForm(r *http.Request) (action string) {
 	r.ParseForm()
 	q.QueueName, q.QueueURL, q.MessageBody = r.PostForm.Get("QueueName"), r.PostForm.Get("QueueUrl"), r.PostForm.Get("MessageBody")
+	q.Endpoint, q.Message = r.PostForm.Get("Endpoint"), r.PostForm.Get("Message")
 	fmt.Sscan(r.PostForm.Get("MaxNumberOfMessages"), &q.MaxNumberOfMessages)
 	fmt.Sscan(r.PostForm.Get("WaitTimeSeconds"), &q.WaitTimeSeconds)
 	for i := 1; r.PostForm.Has(fmt.Sprintf("SendMessageBatchRequestEntry.%d.Id", i)); i++ {
@@ -101,6 +104,16 @@ func (f *fakeSQS) answer(action string, q fakeRequest, query bool) string {
 		return f.receive(q, query)
 	case "DeleteMessage", "DeleteMessageBatch":
 		f.deleted++
+	case "CreateTopic":
+		f.subscribed = nil
+		return "<TopicArn>arn:aws:sns:r:0:t</TopicArn>"
+	case "Subscribe":
+		f.subscribed = append(f.subscribed, "http://q/0/"+strings.TrimPrefix(q.Endpoint, "arn:aws:sqs:r:0:"))
+		return "<SubscriptionArn>s</SubscriptionArn>"
+	case "Publish":
+		for _, queue := range f.subscribed {
+			f.queues[queue] = append(f.queues[queue], q.Message)
+		}
 	}
 	f.changed.Broadcast()
 	return "{}"
@@ -161,6 +174,22 @@ func TestRunMeasuresEveryPhaseAgainstItsFloor(t *testing.T) {
 				t.Errorf("report %s %v, table\n%s", saved, err, &out)
 			}
 		})
+	}
+}
+
+func TestTopicsAreMeasured(t *testing.T) {
+	_, endpoint := newFakeSQS(t)
+	report, err := Run(t.Context(), Options{
+		Endpoints: []string{endpoint}, Connections: 4, Queues: 3, Body: 1024, Phases: []string{phasePublish, phaseDeliver},
+		Duration: 50 * time.Millisecond, Floor: true, Rounds: 2,
+	}, &bytes.Buffer{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range report.Runs {
+		if r.Messages == 0 || r.Ratio == 0 || r.Errors > 0 || r.Phase == phasePublish && r.Messages%3 != 0 {
+			t.Errorf("%+v", r)
+		}
 	}
 }
 

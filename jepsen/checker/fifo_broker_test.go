@@ -37,7 +37,8 @@ func newFIFOSimulation(seed uint64, m mistake) *simulation {
 	return &simulation{random: random, broker: b, lag: quickly}
 }
 
-// askFIFO sends with a new deduplication id, or with one of the latest.
+// askFIFO sends with a new deduplication id, or with one of the latest, now and then
+// to another group.
 func (s *simulation) askFIFO() *history.Operation {
 	s.bodies++
 	o := &history.Operation{
@@ -46,7 +47,10 @@ func (s *simulation) askFIFO() *history.Operation {
 	}
 	asked := &s.asked[s.random.IntN(len(s.asked))]
 	if s.random.IntN(3) > 0 && asked[1] != "" {
-		o.Group, o.DedupID = asked[0], asked[1]
+		o.DedupID = asked[1]
+		if s.random.IntN(4) > 0 {
+			o.Group = asked[0]
+		}
 	} else {
 		*asked = [2]string{o.Group, o.DedupID}
 	}

@@ -3,6 +3,7 @@ package checker
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -215,4 +216,8 @@ func seconds(t time.Duration) string {
 		return "never"
 	}
 	return fmt.Sprintf("%.3f", t.Seconds())
+}
+
+func sortedKeys[K cmp.Ordered, V any](m map[K]V) []K {
+	return slices.Sorted(maps.Keys(m))
 }
