@@ -58,7 +58,7 @@ func openStores(c Config, fsyncs *histogram, fatal func(error)) (_ *stores, _ id
 	}
 	stable, err := wal.OpenStable(filepath.Join(c.DataDir, stableFile))
 	if err != nil {
-		return nil, id, err // names the file
+		return nil, id, err // says what was to be opened, as the others below
 	}
 	closeAll := stable.Close
 	defer func() {
@@ -87,19 +87,19 @@ func openStores(c Config, fsyncs *histogram, fatal func(error)) (_ *stores, _ id
 		Fatal: fatal, Observe: fsyncs.observe, Logger: c.Logger,
 	})
 	if err != nil {
-		return nil, id, fmt.Errorf("open log: %w", err)
+		return nil, id, err
 	}
 	closeAll = func() error { return errors.Join(log.Close(), stable.Close()) }
 	segments, err := wal.OpenSegments(filepath.Join(c.DataDir, segmentDir), wal.SegmentOptions{Logger: c.Logger})
 	if err != nil {
-		return nil, id, fmt.Errorf("open bodies: %w", err)
+		return nil, id, err
 	}
 	closeAll = func() error { return errors.Join(segments.Close(), log.Close(), stable.Close()) }
 	snapshots, err := wal.OpenSnapshots(filepath.Join(c.DataDir, snapshotDir), wal.SnapshotOptions{
 		Keep: 1, Logger: c.Logger, Segments: segments,
 	})
 	if err != nil {
-		return nil, id, fmt.Errorf("open snapshots: %w", err)
+		return nil, id, err
 	}
 	if err := trimAtStart(log, snapshots); err != nil {
 		return nil, id, fmt.Errorf("trim log: %w", err)
