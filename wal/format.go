@@ -73,8 +73,10 @@ func markFormat(f files, dir string) error {
 	if exists(path) {
 		return nil
 	}
-	if err := f.removeAll(path + tmpSuffix); err != nil {
-		return fmt.Errorf("mark format of log: %w", err)
+	if exists(path + tmpSuffix) { // of a start that a crash ended
+		if err := f.removeAll(path + tmpSuffix); err != nil {
+			return fmt.Errorf("mark format of log: %w", err)
+		}
 	}
 	out, err := f.create(path + tmpSuffix)
 	if err != nil {
