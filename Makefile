@@ -64,7 +64,7 @@ kills:
 	$(timed) $(GO) test -count=1 -timeout $(TIMEOUT) -skip '$(three)' ./jepsen
 
 # The tests of three nodes.
-three := ^(TestCluster|TestThreeNodes|TestRollingRestart|TestWipedNodes)
+three := ^(TestCluster|TestThreeNodes|TestRollingRestart|TestStopOutlastsAPause|TestWipedNodes)
 
 ## cluster-tests: three nodes: kills, cuts, disks, clocks, polls, snapshots
 cluster-tests:

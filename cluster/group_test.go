@@ -121,9 +121,16 @@ func TestGrowingCommandsAreRefusedBelowReserve(t *testing.T) {
 	c.DiskReserve = 1 << 62
 	n = start(t, c)
 	command, content := sendMessage("refused", 0)
-	brief, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
-	defer cancel()
-	if _, err := n.Do(brief, command, content); !errors.Is(err, ErrOverloaded) {
+	ctx, leave := context.WithCancel(t.Context())
+	defer leave()
+	refused := make(chan error, 1)
+	go func() {
+		_, err := n.Do(ctx, command, content)
+		refused <- err
+	}()
+	awaitHold(t, n)
+	leave()
+	if err := <-refused; !errors.Is(err, ErrOverloaded) {
 		t.Errorf("got %v, want %v", err, ErrOverloaded)
 	}
 	d := receive(t, n, 0)
@@ -136,6 +143,22 @@ func TestGrowingCommandsAreRefusedBelowReserve(t *testing.T) {
 	}
 	if n.Metrics().Refused != 1 {
 		t.Errorf("got %d refusals, want 1", n.Metrics().Refused)
+	}
+}
+
+// awaitHold waits until a command stands in the line of admission.
+func awaitHold(t *testing.T, n *Node) {
+	t.Helper()
+	a := n.group.admission
+	waits := func() bool {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		return a.waiting.Len() > 0
+	}
+	for end := time.Now().Add(time.Minute); !waits(); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("no command waits")
+		}
 	}
 }
 

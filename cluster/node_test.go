@@ -185,7 +185,7 @@ func TestRestartKeepsMessagesLeasesAndCounts(t *testing.T) {
 // awaitSnapshot waits until a snapshot was taken.
 func awaitSnapshot(t *testing.T, n *Node) {
 	t.Helper()
-	for end := time.Now().Add(10 * time.Second); n.Metrics().Snapshots == 0; {
+	for end := time.Now().Add(time.Minute); n.Metrics().Snapshots == 0; {
 		if time.Now().After(end) {
 			t.Fatal("no snapshot was taken")
 		}

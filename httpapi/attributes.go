@@ -12,7 +12,7 @@ var attributeNames = wire.List{JSON: "AttributeNames", Query: "AttributeName"}
 
 // parseAttributes checks the attributes of a CreateQueue or SetQueueAttributes
 // and makes them canonical, sorted by name.
-func (r *request) parseAttributes(queue sqs.QueueKey, pairs []wire.Pair, creating bool) ([]sqs.Attribute, *sqs.Error) {
+func (r *request) parseAttributes(queue sqs.QueueKey, pairs []wire.Pair) ([]sqs.Attribute, *sqs.Error) {
 	fifo := sqs.IsFIFO(queue.Name)
 	for _, p := range pairs {
 		if err := sqs.ValidateAttributeName(sqs.AttributeName(p.Key), fifo); err != nil {
@@ -24,15 +24,6 @@ func (r *request) parseAttributes(queue sqs.QueueKey, pairs []wire.Pair, creatin
 		a, err := r.parseAttribute(queue, sqs.AttributeName(p.Key), p.Value)
 		if err != nil {
 			return nil, err
-		}
-		if a.Name == sqs.FifoQueue && !creating {
-			if a.Value == "false" {
-				return nil, &sqs.Error{
-					Code:    sqs.InvalidAttributeValue,
-					Message: "Invalid value for the parameter FifoQueue. Reason: Modifying queue type is not supported.",
-				}
-			}
-			continue // it says what is so
 		}
 		attributes = append(attributes, a)
 	}
@@ -70,7 +61,7 @@ func setQueueAttributes(r *request) error {
 	if !given {
 		return r.invalid(queue, sqs.MissingParameterError("Attributes"))
 	}
-	attributes, invalid := r.parseAttributes(queue, pairs, false)
+	attributes, invalid := r.parseAttributes(queue, pairs)
 	if invalid != nil {
 		return r.invalid(queue, invalid)
 	}

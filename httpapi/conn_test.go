@@ -41,10 +41,14 @@ func (b *parkingBroker) Receive(ctx context.Context, _ sqs.ReceiveMessage, _ tim
 	}
 }
 
+func newParkingBroker(state *stateBroker) *parkingBroker {
+	return &parkingBroker{state, make(chan func() bool, 1), make(chan struct{})}
+}
+
 func servePark(t *testing.T, c httpapi.Config) (*endpoint, *parkingBroker) {
 	t.Helper()
 	state := newStateBroker()
-	broker := &parkingBroker{state, make(chan func() bool, 1), make(chan struct{})}
+	broker := newParkingBroker(state)
 	return serveBroker(t, state, broker, c), broker
 }
 
@@ -95,12 +99,14 @@ func TestAlive(t *testing.T) {
 
 // eventually waits for what another thread of the kernel or a client does.
 func eventually(is func() bool) bool {
-	for deadline := time.Now().Add(5 * time.Second); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(time.Millisecond) {
 		if is() {
 			return true
 		}
+		if time.Now().After(deadline) {
+			return false
+		}
 	}
-	return false
 }
 
 func write(t *testing.T, w io.Writer, text string) {
@@ -112,44 +118,66 @@ func write(t *testing.T, w io.Writer, text string) {
 
 func (e *endpoint) dial(secure bool) net.Conn {
 	e.t.Helper()
-	var client net.Conn
-	var err error
-	if secure {
-		client, err = tls.Dial("tcp", e.addr, &tls.Config{InsecureSkipVerify: true})
-	} else {
-		client, err = net.Dial("tcp", e.addr)
+	if !secure {
+		return dial(e.t, e.addr)
 	}
+	client, err := tls.Dial("tcp", e.addr, &tls.Config{InsecureSkipVerify: true})
 	if err != nil {
 		e.t.Fatal(err)
 	}
 	return client
 }
 
+func dial(t testing.TB, addr string) net.Conn {
+	t.Helper()
+	client, err := net.Dial("tcp", addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client
+}
+
+// shortTimeout is one that a test waits for. What is to come within it is sent before
+// the port is served, or a machine that is slow would be late.
+const shortTimeout = 500 * time.Millisecond
+
 // TestLongPollOutlivesReadTimeout parks a receive for longer than a request may
 // take to come in: the client still counts as there, and gets its answer.
 func TestLongPollOutlivesReadTimeout(t *testing.T) {
-	e, broker := servePark(t, httpapi.Config{ReadTimeout: 50 * time.Millisecond, WriteTimeout: 50 * time.Millisecond})
-	got := make(chan response, 1)
-	go func() { got <- e.json("ReceiveMessage", `{"QueueUrl":"q","WaitTimeSeconds":1}`) }()
+	ln, state := listen(t), newStateBroker()
+	client := dial(t, ln.Addr().String())
+	defer client.Close()
+	write(t, client, longPoll)
+	broker := newParkingBroker(state)
+	serveOn(t, ln, state, broker, httpapi.Config{ReadTimeout: shortTimeout, WriteTimeout: shortTimeout})
 	alive := <-broker.parked
-	start := time.Now()
-	eventually(func() bool { return time.Since(start) > 200*time.Millisecond })
+	parked := time.Now()
+	eventually(func() bool { return time.Since(parked) > shortTimeout })
 	if !alive() {
 		t.Error("the client counts as gone")
 	}
 	broker.resume <- struct{}{}
-	if r := <-got; r.status != 200 || r.body != "{}" {
-		t.Errorf("got %d %s, want 200 {}", r.status, r.body)
+	r, err := http.ReadResponse(bufio.NewReader(client), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Body.Close()
+	if body, err := io.ReadAll(r.Body); err != nil || r.StatusCode != 200 || string(body) != "{}" {
+		t.Errorf("got %d %s, %v, want 200 {}", r.StatusCode, body, err)
 	}
 }
 
-// TestSlowRequestEnds sends a request that never ends.
+// TestSlowRequestEnds sends requests that never end.
 func TestSlowRequestEnds(t *testing.T) {
-	e := serve(t, newStateBroker(), httpapi.Config{ReadTimeout: 100 * time.Millisecond, IdleTimeout: 100 * time.Millisecond})
+	ln, broker := listen(t), newStateBroker()
+	clients := map[string]net.Conn{}
 	for _, text := range []string{"", "POST / HT", "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{"} {
-		client := e.dial(false)
-		write(t, client, text)
-		if err := client.SetReadDeadline(time.Now().Add(5 * time.Second)); err != nil {
+		clients[text] = dial(t, ln.Addr().String())
+		write(t, clients[text], text)
+	}
+	serveOn(t, ln, broker, broker, httpapi.Config{ReadTimeout: shortTimeout, IdleTimeout: shortTimeout})
+	for text, client := range clients {
+		if err := client.SetReadDeadline(time.Now().Add(15 * time.Second)); err != nil { // half of what is usual
 			t.Fatal(err)
 		}
 		if _, err := io.ReadAll(client); err != nil {

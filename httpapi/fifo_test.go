@@ -34,8 +34,9 @@ func TestFIFOCommands(t *testing.T) {
 		{"SendMessage", `"MessageBody":"same","MessageGroupId":"g","MessageDeduplicationId":""`, nil, "Value  for parameter MessageDeduplicationId is invalid. Reason: MessageDeduplicationId can only include alphanumeric and punctuation characters. 1 to 128 in length."},
 		{"SendMessageBatch", `"Entries":[{"Id":"1","MessageBody":"same","MessageGroupId":"g"}]`, sent(hashed), ""},
 		{"SendMessageBatch", `"Entries":[{"Id":"1","MessageBody":"same"}]`, nil, "The request must contain the parameter MessageGroupId."},
-		{"SetQueueAttributes", `"Attributes":{"FifoQueue":"TRUE"}`, sqs.SetQueueAttributes{Queue: queue}, ""},
-		{"SetQueueAttributes", `"Attributes":{"FifoQueue":"false"}`, nil, "Invalid value for the parameter FifoQueue. Reason: Modifying queue type is not supported."},
+		{"SetQueueAttributes", `"Attributes":{"FifoQueue":"TRUE"}`, sqs.SetQueueAttributes{
+			Queue: queue, Attributes: []sqs.Attribute{{Name: sqs.FifoQueue, Value: "true"}},
+		}, ""},
 		{"ReceiveMessage", `"ReceiveRequestAttemptId":"a b"`, nil, "Value a b for parameter ReceiveRequestAttemptId is invalid. Reason: ReceiveRequestAttemptId can only include alphanumeric and punctuation characters. 1 to 128 in length."},
 		{"ReceiveMessage", `"ReceiveRequestAttemptId":"a","WaitTimeSeconds":0`, sqs.ReceiveMessage{Queue: queue, MaxMessages: 1, VisibilityTimeout: sqs.QueueDefault, Short: true, AttemptID: "a"}, ""},
 	} {

@@ -61,7 +61,7 @@ func addPermission(r *request) error {
 		if len(old.members) == 0 {
 			old = newPolicy(arn)
 		}
-		return old.with(p.statement(arn)), nil
+		return old.with(p.statement("SQS", arn)), nil
 	})
 }
 

@@ -64,16 +64,19 @@ func newPolicy(arn string) policyText {
 	}}
 }
 
-// statement is the statement that permits the actions to the accounts, in the
-// form of AWS: one is a text, several are a list.
-func (p *permission) statement(arn string) json.RawMessage {
+// statement is the statement that permits actions of a service to the accounts, in
+// the form of AWS: one is a text, several are a list. The account * is everybody.
+func (p *permission) statement(service, arn string) json.RawMessage {
 	principals := make([]string, len(p.accounts))
 	for i, account := range p.accounts {
-		principals[i] = "arn:aws:iam::" + account + ":root"
+		principals[i] = account
+		if account != "*" {
+			principals[i] = "arn:aws:iam::" + account + ":root"
+		}
 	}
 	actions := make([]string, len(p.actions))
 	for i, name := range p.actions {
-		actions[i] = "SQS:" + name
+		actions[i] = service + ":" + name
 	}
 	text := awsjson.AppendString([]byte(`{"Sid":`), p.label)
 	text = append(text, `,"Effect":"Allow","Principal":{"AWS":`...)

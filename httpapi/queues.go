@@ -35,7 +35,7 @@ func createQueue(r *request) error {
 	if err := sqs.ValidateQueueName(name, wantsFIFO(pairs)); err != nil {
 		return err
 	}
-	attributes, invalid := r.parseAttributes(queue, pairs, true)
+	attributes, invalid := r.parseAttributes(queue, pairs)
 	if invalid != nil {
 		return invalid
 	}
@@ -203,7 +203,7 @@ func listDeadLetterSourceQueues(r *request) error {
 type page struct {
 	size    int64
 	limited bool   // the size was given
-	token   string // empty: the first page, as SNS recordings of the .NET SDK have it
+	token   string // empty: the first page; clients that go round a loop begin so
 }
 
 func (r *request) readPage() (p page) {
@@ -232,17 +232,25 @@ func (p page) after(scope string) (string, *sqs.Error) {
 	if !p.limited {
 		return "", sqs.Invalidf("MaxResults is a mandatory parameter when you provide a value for NextToken.")
 	}
-	if text, err := base64.RawURLEncoding.DecodeString(p.token); err == nil {
-		if last, ok := strings.CutPrefix(string(text), tokenHead(scope)); ok {
-			return last, nil
-		}
+	if last, ok := readPageToken(p.token, scope); ok {
+		return last, nil
 	}
 	return "", sqs.Invalidf("Invalid NextToken value. If you are passing in NextToken, you must not change the other request parameters.")
 }
 
-// pageToken makes the token for the page after last.
+// pageToken makes the token for the page after last, of a list of SQS or SNS.
 func pageToken(scope, last string) string {
 	return base64.RawURLEncoding.EncodeToString([]byte(tokenHead(scope) + last))
+}
+
+// readPageToken reads what the page with the token comes after; false if it is no
+// token of this list.
+func readPageToken(token, scope string) (last string, ok bool) {
+	text, err := base64.RawURLEncoding.DecodeString(token)
+	if err != nil {
+		return "", false
+	}
+	return strings.CutPrefix(string(text), tokenHead(scope))
 }
 
 func tokenHead(scope string) string { return "1\x00" + scope + "\x00" }

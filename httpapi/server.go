@@ -78,7 +78,7 @@ type Config struct {
 	// name ("" if there is no such action), the HTTP status, and the time from
 	// the whole request to the response.
 	Observe func(action string, status int, d time.Duration)
-	// Now is the clock for Observe. Default time.Now.
+	// Now is the clock for Observe and for MaxBodies. Default time.Now.
 	Now func() time.Time
 	// NewID makes the ids of messages and requests. Default: random ones.
 	NewID func() [16]byte
@@ -135,7 +135,7 @@ type Server struct {
 // cannot be read.
 func New(broker Broker, c Config) (*Server, error) {
 	s := &Server{broker: broker, config: c.withDefaults()}
-	s.bodies.limit = s.config.MaxBodies
+	s.bodies.limit, s.bodies.most, s.bodies.now = s.config.MaxBodies, s.config.ReadTimeout+longestCall, s.config.Now
 	if s.config.CertFile != "" {
 		if err := s.ReloadCertificate(); err != nil {
 			return nil, err

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/base64"
+	"encoding/xml"
 	"fmt"
 	"io"
 	"net"
@@ -14,6 +15,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/cockroachdb/datadriven"
 	"github.com/valyala/fasthttp"
@@ -39,14 +41,26 @@ func serve(t testing.TB, broker *stateBroker, c httpapi.Config) *endpoint {
 // serveBroker is serve with a broker around the one that holds the state.
 func serveBroker(t testing.TB, state *stateBroker, broker httpapi.Broker, c httpapi.Config) *endpoint {
 	t.Helper()
+	return serveOn(t, listen(t), state, broker, c)
+}
+
+// listen opens a port. What clients send to it before it is served waits for that.
+func listen(t testing.TB) net.Listener {
+	t.Helper()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ln
+}
+
+// serveOn is serveBroker on a port that is open.
+func serveOn(t testing.TB, ln net.Listener, state *stateBroker, broker httpapi.Broker, c httpapi.Config) *endpoint {
+	t.Helper()
 	if c.NewID == nil {
 		c.NewID = countedIDs()
 	}
 	server, err := httpapi.New(broker, c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -147,6 +161,33 @@ func TestStatusLine(t *testing.T) {
 	} {
 		if got := e.raw(request).header["status line"]; got != want {
 			t.Errorf("%.80q: got %s, want %s", request, got, want)
+		}
+	}
+}
+
+// TestUnparsedRequests looks at answers to what nobody could read: an SDK of either
+// service finds code and message in them.
+func TestUnparsedRequests(t *testing.T) {
+	e := serve(t, newStateBroker(), httpapi.Config{ReadTimeout: 100 * time.Millisecond})
+	for request, want := range map[string]string{
+		"GET / HTTP/1.1\r\nHost: x\r\nX: " + strings.Repeat("x", 10_000): "431 RequestHeaderSectionTooLarge: The head of the request is larger than the limit.",
+		"GET / HTTP/1.1\r\n\r\n": "400 MalformedInput: The request is not valid HTTP.",
+		"GET / HTTP/1.1\r\n":     "408 RequestTimeout: The request did not come in time.",
+	} {
+		r := e.raw(request)
+		var document struct {
+			XMLName   xml.Name `xml:"ErrorResponse"`
+			Type      string   `xml:"Error>Type"`
+			Code      string   `xml:"Error>Code"`
+			Message   string   `xml:"Error>Message"`
+			RequestID string   `xml:"RequestId"`
+		}
+		if err := xml.Unmarshal([]byte(r.body), &document); err != nil {
+			t.Errorf("%.80q: got %q: %v", request, r.body, err)
+			continue
+		}
+		if got := fmt.Sprintf("%d %s: %s", r.status, document.Code, document.Message); got != want || document.Type != "Sender" || document.RequestID == "" {
+			t.Errorf("%.80q: got %s %+v, want %s", request, got, document, want)
 		}
 	}
 }

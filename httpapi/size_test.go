@@ -7,9 +7,14 @@ import (
 	"encoding/json"
 	"encoding/xml"
 	"fmt"
+	"io"
+	"net"
 	"net/http"
+	"runtime"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"holdfast.internal/httpapi"
 )
@@ -150,6 +155,35 @@ func TestRefusedClientMayFinish(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// TestBrokenRequestGivesRoomBack: the HTTP server does not tell of a client that
+// announces a body and leaves at once. Its room is given back all the same, later.
+func TestBrokenRequestGivesRoomBack(t *testing.T) {
+	var later atomic.Int64
+	e := serve(t, newStateBroker(), httpapi.Config{
+		MaxBody: 150_000, MaxBodies: 200_000, ReadTimeout: time.Minute,
+		Now: func() time.Time { return time.Unix(later.Load(), 0) },
+	})
+	client := e.dial(false)
+	defer client.Close()
+	write(t, client, "POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n")
+	if err := client.(*net.TCPConn).CloseWrite(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.Copy(io.Discard, client); err != nil { // until the server has closed the connection
+		t.Fatal(err)
+	}
+	runtime.GC() // or the next request would find the room of this one
+	runtime.GC()
+	large := `{"QueueNamePrefix":"` + strings.Repeat("x", 100_000) + `"}`
+	if r := e.json("ListQueues", large); r.status != 403 {
+		t.Errorf("got %d %s, want it throttled: this test looks at nothing", r.status, r.body)
+	}
+	later.Store(int64((time.Minute + 3*time.Minute) / time.Second))
+	if r := e.json("ListQueues", large); r.status != 200 {
+		t.Errorf("got %d %s, want 200", r.status, r.body)
 	}
 }
 

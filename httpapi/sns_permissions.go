@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 
-	"holdfast.internal/httpapi/awsjson"
 	"holdfast.internal/httpapi/wire"
 	"holdfast.internal/raftfsm/policy"
 	"holdfast.internal/sns"
@@ -90,55 +89,35 @@ func addTopicPermission(r *request) error {
 	if err != nil {
 		return err
 	}
-	label, _ := r.in.Text("Label")
-	accounts, _ := r.in.Texts(topicAccounts)
-	actions, _ := r.in.Texts(topicActions)
+	var p permission
+	p.label, _ = r.in.Text("Label")
+	p.accounts, _ = r.in.Texts(topicAccounts)
+	p.actions, _ = r.in.Texts(topicActions)
 	if err := r.in.Err(); err != nil {
 		return malformed(err)
 	}
-	if refusal := validatePermission(label, accounts, actions); refusal != nil {
+	if refusal := p.validateForTopic(); refusal != nil {
 		return r.refuseTo(topic, refusal)
 	}
-	statement := topicStatement(label, accounts, actions, sns.TopicARN(r.settings.Region, topic))
+	statement := p.statement("SNS", sns.TopicARN(r.settings.Region, topic))
 	return r.changeTopicPolicy(topic, func(old policyText) (policyText, error) {
-		if old.find(label) {
+		if old.find(p.label) {
 			return old, sns.Invalid("Statement already exists")
 		}
 		return old.with(statement), nil
 	})
 }
 
-func validatePermission(label string, accounts, actions []string) error {
+func (p *permission) validateForTopic() error {
 	switch {
-	case label == "":
+	case p.label == "":
 		return sns.Invalid("Label Reason: no value for required parameter")
-	case len(actions) == 0 || slices.ContainsFunc(actions, func(name string) bool { return name != "*" && !isTopicAction(name) }):
+	case len(p.actions) == 0 || slices.ContainsFunc(p.actions, func(name string) bool { return name != "*" && !isTopicAction(name) }):
 		return sns.Invalid(outOfScope)
-	case len(accounts) == 0 || slices.ContainsFunc(accounts, func(id string) bool { return id != "*" && !isAccount(id) }):
+	case len(p.accounts) == 0 || slices.ContainsFunc(p.accounts, func(id string) bool { return id != "*" && !isAccount(id) }):
 		return sns.Invalid("A provided account ID is not valid")
 	}
 	return nil
-}
-
-// topicStatement is the statement that permits the actions to the accounts: one is
-// a text, several are a list.
-func topicStatement(label string, accounts, actions []string, arn string) json.RawMessage {
-	principals := make([]string, len(accounts))
-	for i, account := range accounts {
-		principals[i] = account
-		if account != "*" {
-			principals[i] = "arn:aws:iam::" + account + ":root"
-		}
-	}
-	names := make([]string, len(actions))
-	for i, name := range actions {
-		names[i] = "SNS:" + name
-	}
-	text := awsjson.AppendString([]byte(`{"Sid":`), label)
-	text = appendOneOrMore(append(text, `,"Effect":"Allow","Principal":{"AWS":`...), principals)
-	text = appendOneOrMore(append(text, `},"Action":`...), names)
-	text = append(text, `,"Resource":`...)
-	return append(awsjson.AppendString(text, arn), '}')
 }
 
 func removeTopicPermission(r *request) error {

@@ -195,7 +195,7 @@ func (r *request) writeSubscriptions(listed *sns.ListSubscriptionsResult, scope 
 	r.out.CloseList(subscriptionList)
 	if listed.More {
 		last := listed.Subscriptions[len(listed.Subscriptions)-1]
-		r.out.Text("NextToken", pageMark(scope, placeText(sns.PlaceOf(last))))
+		r.out.Text("NextToken", pageToken(scope, placeText(sns.PlaceOf(last))))
 	}
 }
 

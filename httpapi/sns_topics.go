@@ -1,9 +1,7 @@
 package httpapi
 
 import (
-	"encoding/base64"
 	"errors"
-	"strings"
 
 	"holdfast.internal/httpapi/wire"
 	"holdfast.internal/sns"
@@ -90,7 +88,7 @@ func listTopics(r *request) error {
 	}
 	r.out.CloseList(topicList)
 	if listed.More {
-		r.out.Text("NextToken", pageMark(topicsScope, listed.Names[len(listed.Names)-1]))
+		r.out.Text("NextToken", pageToken(topicsScope, listed.Names[len(listed.Names)-1]))
 	}
 	return nil
 }
@@ -111,17 +109,11 @@ func (r *request) readToken(scope string) (string, error) {
 	if token == "" {
 		return "", nil
 	}
-	if text, err := base64.StdEncoding.DecodeString(token); err == nil {
-		if last, ok := strings.CutPrefix(string(text), tokenHead(scope)); ok {
-			return last, nil
-		}
+	last, ok := readPageToken(token, scope)
+	if !ok {
+		return "", sns.Invalid("NextToken")
 	}
-	return "", sns.Invalid("NextToken")
-}
-
-// pageMark makes the token for the page behind last.
-func pageMark(scope, last string) string {
-	return base64.StdEncoding.EncodeToString([]byte(tokenHead(scope) + last))
+	return last, nil
 }
 
 func getTopicAttributes(r *request) error {

@@ -5,6 +5,8 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"holdfast.internal/httpapi/awsquery"
+	"holdfast.internal/httpapi/wire"
 	"holdfast.internal/sqs"
 )
 
@@ -24,11 +26,11 @@ func (s *Server) handleUnreadable(ctx *fasthttp.RequestCtx, err error) {
 	case errors.Is(err, fasthttp.ErrBodyTooLarge):
 		s.refuseUnread(ctx, &sqs.Error{Code: sqs.RequestThrottled, Message: "There are too many large requests. Try again."}, outcomeNotApplied)
 	case errors.As(err, &small):
-		s.respondPlain(ctx, fasthttp.StatusRequestHeaderFieldsTooLarge, "the head of the request is too large")
+		s.respondUnparsed(ctx, fasthttp.StatusRequestHeaderFieldsTooLarge, "RequestHeaderSectionTooLarge", "The head of the request is larger than the limit.")
 	case slow:
-		s.respondPlain(ctx, fasthttp.StatusRequestTimeout, "the request took too long")
+		s.respondUnparsed(ctx, fasthttp.StatusRequestTimeout, "RequestTimeout", "The request did not come in time.")
 	default:
-		s.respondPlain(ctx, fasthttp.StatusBadRequest, "the request is not valid HTTP")
+		s.respondUnparsed(ctx, fasthttp.StatusBadRequest, "MalformedInput", "The request is not valid HTTP.")
 	}
 }
 
@@ -47,9 +49,16 @@ func (s *Server) refuseUnread(ctx *fasthttp.RequestCtx, answer *sqs.Error, done 
 	s.requests.Put(r)
 }
 
-func (s *Server) respondPlain(ctx *fasthttp.RequestCtx, status int, text string) {
+// respondUnparsed answers bytes of which nobody knows what they ask for. It does so in
+// XML: clients of the Query protocol, all of SNS, can read no error from anything else.
+func (s *Server) respondUnparsed(ctx *fasthttp.RequestCtx, status int, code, text string) {
+	var id [36]byte
+	wire.AppendUUID(id[:0], s.config.NewID())
 	s.setCommonHeaders(&ctx.Response.Header)
+	ctx.Response.Header.SetBytesV("x-amzn-RequestId", id[:])
 	ctx.SetStatusCode(status)
-	ctx.SetContentType("text/plain; charset=utf-8")
-	ctx.SetBodyString(text)
+	ctx.SetContentType(awsquery.ContentType)
+	ctx.SetBody(awsquery.AppendFault(nil, sqsNamespace, awsquery.Fault{
+		Code: code, Message: text, Sender: true, RequestID: string(id[:]), Detail: true,
+	}))
 }

@@ -180,7 +180,7 @@ func TestClusterPausedLeader(t *testing.T) {
 func TestClusterIsolatedLeader(t *testing.T) {
 	skipUnderRace(t)
 	network := newNetwork(t)
-	c := startTrioWith(t, fault.ClusterOptions{Network: network, Flags: []string{"--request-timeout", "2s"}})
+	c := startTrioWith(t, fault.ClusterOptions{Network: network, Flags: []string{"--request-timeout", "6s"}})
 	probed := createQueue(t, c.client(c.leader()), "probed", "30")
 	s := c.newPastState()
 	load := c.drive(2 * time.Second)

@@ -107,7 +107,7 @@ func restart(t *testing.T, n *fault.Node) time.Duration {
 // be 0.
 func stop(t *testing.T, n *fault.Node) time.Duration {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	start := time.Now()
 	if code, err := n.Stop(ctx); err != nil || code != 0 {
@@ -119,7 +119,7 @@ func stop(t *testing.T, n *fault.Node) time.Duration {
 // newClient returns a client of the node, with a history of its own.
 func newClient(t *testing.T, n *fault.Node) *workload.Client {
 	t.Helper()
-	return &workload.Client{Endpoint: n.Endpoint(), Recorder: history.NewRecorder(io.Discard), Process: 1}
+	return &workload.Client{Endpoint: n.Endpoint(), Recorder: history.NewRecorder(io.Discard), Process: 1, Timeout: patience}
 }
 
 // createQueue creates a queue with the given visibility timeout in seconds.

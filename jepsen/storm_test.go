@@ -77,7 +77,9 @@ func (s *storm) clients(endpoint string, transport http.RoundTripper) workload.S
 
 // setup is a client that prepares the load of others.
 func (s *storm) setup(clients workload.Standard) *workload.Client {
-	return &workload.Client{Endpoint: clients.Endpoint, Recorder: s.recorder, HTTP: &http.Client{Transport: clients.Transport}}
+	return &workload.Client{
+		Endpoint: clients.Endpoint, Recorder: s.recorder, Timeout: patience, HTTP: &http.Client{Transport: clients.Transport},
+	}
 }
 
 // standard is the load of such clients on two standard queues, which it creates.
@@ -138,12 +140,17 @@ func (s *storm) judge() checker.Coverage {
 	return report.Coverage
 }
 
+// coverage is what the run has brought the broker into by now.
+func (s *storm) coverage() checker.Coverage {
+	return checker.Check(s.recorder.Operations(), s.options).Coverage
+}
+
 // strikes strikes as often as planned, and on a slow machine, where less happens
 // meanwhile, until enough has happened; but no more than four times as often.
 func (s *storm) strikes(plan killPlan, strike func(), demands demands) {
 	s.t.Helper()
 	enough := func() bool {
-		return len(missed(demands(checker.Check(s.recorder.Operations(), s.options).Coverage, plan))) == 0
+		return len(missed(demands(s.coverage(), plan))) == 0
 	}
 	for i := 0; i < plan.kills || i < 4*plan.kills && !enough(); i++ {
 		time.Sleep(plan.low + time.Duration(s.random.Int64N(int64(plan.high-plan.low))))

@@ -4,10 +4,12 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"holdfast.internal/jepsen/history"
+	"holdfast.internal/jepsen/workload"
 )
 
 // TestThreeNodes: what one node does the others know, and what is acknowledged
@@ -55,6 +57,7 @@ func TestRollingRestart(t *testing.T) {
 	load := c.drive(patience)
 	for _, n := range c.Nodes() {
 		time.Sleep(300 * time.Millisecond) // of load
+		c.recorder.Fault("stop")           // none to clients, unless the machine stands still
 		stop(t, n)
 		c.restart(n)
 	}
@@ -65,6 +68,43 @@ func TestRollingRestart(t *testing.T) {
 		if o.Outcome == history.Info {
 			t.Errorf("a client does not know what became of %+v", o)
 		}
+	}
+}
+
+// TestStopOutlastsAPause: a member that stops, and is paused meanwhile, still answers what
+// was sent to it on connections that it had left open.
+func TestStopOutlastsAPause(t *testing.T) {
+	c := startTrio(t)
+	n := c.Nodes()[0]
+	clients := make([]*workload.Client, 20)
+	for i := range clients {
+		clients[i] = c.unrecorded(n)
+		if err := clients[i].Call(t.Context(), "ListQueues", map[string]any{}, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := n.Terminate(); err != nil {
+		t.Fatal(err)
+	}
+	awaitTrue(t, "the begin of the stop", func() bool { return !n.Ready(t.Context()) })
+	if err := n.Pause(); err != nil {
+		t.Fatal(err)
+	}
+	var asking sync.WaitGroup
+	for i, client := range clients {
+		asking.Go(func() {
+			if err := client.Call(t.Context(), "ListQueues", map[string]any{}, nil); err != nil {
+				t.Errorf("client %d: %v", i, err)
+			}
+		})
+	}
+	time.Sleep(1500 * time.Millisecond) // of pause
+	if err := n.Resume(); err != nil {
+		t.Fatal(err)
+	}
+	asking.Wait()
+	if code, err := n.Wait(c.within(time.Minute)); code != 0 || err != nil {
+		t.Errorf("the stop ended with %d, %v", code, err)
 	}
 }
 

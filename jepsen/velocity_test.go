@@ -67,13 +67,11 @@ func fillNumbered(t *testing.T, c *workload.Client, q workload.Queue, messages i
 func awaitMoved(t *testing.T, c *workload.Client, source string, least int) {
 	t.Helper()
 	for ; ; time.Sleep(10 * time.Millisecond) {
-		tasks, err := c.MoveTasks(t.Context(), source)
-		switch {
-		case err != nil || len(tasks) == 0:
-			t.Fatalf("the task is lost: %v", err)
-		case tasks[0].Status != "RUNNING":
-			t.Fatalf("got %+v, want it running", tasks[0])
-		case tasks[0].Moved >= least:
+		task := latestTask(t, c, source)
+		if task.Status != "RUNNING" {
+			t.Fatalf("got %+v, want it running", task)
+		}
+		if task.Moved >= least {
 			return
 		}
 	}

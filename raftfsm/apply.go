@@ -154,6 +154,7 @@ func (m *Machine) applyToQueues(o *Outcome, c sqs.Command, contents [][]byte) {
 		return
 	}
 	o.Result = result
+	m.permissions.follow(m.state.queues, c)
 	if sent, ok := result.(sqs.SendMessageBatchResult); ok {
 		m.storeSent(sent, contents)
 	}
@@ -193,15 +194,19 @@ func (m *Machine) applyIsolated(index uint64, c sqs.Command) (result sqs.Result,
 	return result, refusal, false
 }
 
-// pulse is State.Pulse, isolated in the same way. No queue can be blamed for
-// its panics.
+// pulse is State.Pulse, isolated in the same way: what panics is the queue that it
+// was at.
 func (m *Machine) pulse(o *Outcome) {
 	defer func() {
 		if m.letPanic {
 			return
 		}
 		if p := recover(); p != nil {
-			m.report(PanicReport{Index: o.Index, Command: CommandName(Pulse{}), Value: fmt.Sprint(p)})
+			queue, at := m.state.queues.Working()
+			m.report(PanicReport{Index: o.Index, Command: CommandName(Pulse{}), Queue: queue, Value: fmt.Sprint(p)})
+			if at {
+				m.state.queues.Damage(queue)
+			}
 			o.Err = &errPanicked
 		}
 	}()

@@ -1,5 +1,5 @@
-// Package raftfsm turns the sqs state machine into one raft.FSM (and will do
-// so for sns): it is the only room that knows the cores and Raft's log.
+// Package raftfsm turns the state machines of sqs and sns into one raft.FSM: it is
+// the only room that knows both cores and Raft's log.
 //
 // It adds what Raft needs and the cores must not have: the lock, the encoding
 // of log entries, snapshots and results, the cluster time of each entry, the
@@ -18,5 +18,6 @@
 // Invariants: the same entries give the same state, results and digests on
 // every replica; cluster time never goes back; body numbers rise by one; a
 // number in the tables of kinds is never used again for another thing; nothing
-// here reads a clock, draws a random number or touches disk or network.
+// here reads a clock or touches disk or network, and only NewSigningKey, whose key
+// travels in a command, draws random numbers.
 package raftfsm

@@ -93,6 +93,7 @@ func (m *Machine) install(s state) {
 	m.announce()
 	m.applied.Store(s.applied)
 	m.receivers.restart(s.topics)
+	m.permissions.restart(s.queues)
 }
 
 // announce makes the settings of the state those that Settings returns. The caller

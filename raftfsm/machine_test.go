@@ -3,6 +3,7 @@ package raftfsm
 import (
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -307,6 +308,39 @@ func TestPanicIsIsolated(t *testing.T) {
 		}
 	}
 	m.must(sqs.DeleteQueue{Queue: q})
+}
+
+// TestPulsePanicIsIsolated: a Pulse that panics damages the queue that it was at, and
+// the next one goes on with the others.
+func TestPulsePanicIsIsolated(t *testing.T) {
+	m, q, other := newTestMachine(t), testQueue("q"), testQueue("other")
+	m.letPanic = false
+	for _, one := range []sqs.QueueKey{q, other} {
+		m.must(sqs.CreateQueue{Queue: one})
+		m.must(testSend(one, 1))
+		m.receive(one)
+		m.now++
+	}
+	m.spoil(q)
+	m.now = m.now.Add(5 * 24 * time.Hour)
+	if err := m.do(Pulse{}).Err; !isCode(err, sqs.InternalFailure) {
+		t.Errorf("got %v, want %s", err, sqs.InternalFailure)
+	}
+	if report, ok := m.LastPanic(); m.Panics() != 1 || !ok || report.Queue != q || report.Command != "Pulse" {
+		t.Errorf("got %d panics, the last one %+v", m.Panics(), report)
+	}
+	m.must(Pulse{})
+	census := m.state.queues.Census(m.now)
+	if len(census) != 2 || census[0].Damaged || !census[1].Damaged || m.state.queues.Messages() != 0 {
+		t.Errorf("got %d messages in %+v", m.state.queues.Messages(), census)
+	}
+}
+
+// spoil breaks the index of a queue, as no command can: its leases are lost.
+func (m *testMachine) spoil(q sqs.QueueKey) {
+	queue := reflect.ValueOf(m.state.queues).Elem().FieldByName("queues").MapIndex(reflect.ValueOf(q)).Elem()
+	leases := queue.FieldByName("messages").FieldByName("leases")
+	reflect.NewAt(leases.Type(), leases.Addr().UnsafePointer()).Elem().SetZero()
 }
 
 // TestPanicsThatEndTheProcess are those that no answer can make good.

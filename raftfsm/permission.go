@@ -16,6 +16,29 @@ type permissions struct {
 	decisions map[permission]decision
 }
 
+// follow parses the policy that a command has given a queue. A publish to very many
+// queues would else parse those of all, which takes several times as long as the
+// copies.
+func (p *permissions) follow(queues *sqs.State, c sqs.Command) {
+	switch c.(type) { //nolint:gochecksumtype // the others leave policies as they are
+	case sqs.CreateQueue, sqs.SetQueueAttributes, sqs.ReplacePolicy:
+		if text, _ := queues.Policy(c.Target()); text != "" {
+			p.documents.Document(text)
+		}
+	}
+}
+
+// restart does the same for a state that takes the place of another.
+func (p *permissions) restart(queues *sqs.State) {
+	left := policy.MaxCached
+	for text := range queues.Policies {
+		if left--; left < 0 {
+			return
+		}
+		p.documents.Document(text)
+	}
+}
+
 type permission struct {
 	topic sns.TopicKey
 	queue sqs.QueueKey

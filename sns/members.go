@@ -41,8 +41,18 @@ func compactJSON(text string) (string, *syntaxError) {
 	return string(compact), nil
 }
 
-// parseMembers reads a JSON object. Of two members of one name the last counts.
+// What parseMembers takes at most: some of it is read while log entries are applied.
+const (
+	maxDocument = MaxPolicySize // bytes
+	maxMembers  = 64            // of an object
+)
+
+// parseMembers reads a JSON object of moderate size. Of two members of one name the
+// last counts.
 func parseMembers(text string) (m members, ok bool) {
+	if len(text) > maxDocument {
+		return nil, false
+	}
 	text, err := compactJSON(text)
 	if err != nil || text == "" || text[0] != '{' {
 		return nil, false
@@ -56,7 +66,9 @@ func parseMembers(text string) (m members, ok bool) {
 		}
 		v := member{name: unquoted(text[name.from:name.to]), value: s.raw()}
 		m = slices.DeleteFunc(m, func(before member) bool { return before.name == v.name })
-		m = append(m, v)
+		if m = append(m, v); len(m) > maxMembers {
+			return nil, false
+		}
 	}
 }
 

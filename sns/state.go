@@ -97,7 +97,7 @@ func (s *State) applySubscriptions(at *Moment, c Command) (Result, *Error) {
 	case GetSubscriptionAttributes:
 		return s.getSubscriptionAttributes(c)
 	case SetSubscriptionAttributes:
-		return s.setSubscriptionAttributes(at, c)
+		return s.setSubscriptionAttributes(c)
 	}
 	panic(fmt.Sprintf("sns: unknown command %T", c))
 }

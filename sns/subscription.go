@@ -260,7 +260,7 @@ func (s *State) getSubscriptionAttributes(c GetSubscriptionAttributes) (Result, 
 	return r, nil
 }
 
-func (s *State) setSubscriptionAttributes(_ *Moment, c SetSubscriptionAttributes) (Result, *Error) {
+func (s *State) setSubscriptionAttributes(c SetSubscriptionAttributes) (Result, *Error) {
 	t, sub, err := s.found(c.Topic, c.Subscription)
 	if err != nil {
 		return nil, err

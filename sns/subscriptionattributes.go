@@ -3,6 +3,7 @@ package sns
 import (
 	"errors"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -189,6 +190,9 @@ func (s *subscription) changeRedrive(t *topic, value string, w wording) *Error {
 
 // parseRedrivePolicy reads a RedrivePolicy and returns it without white space.
 func parseRedrivePolicy(value string) (text string, queue QueueARN, reason string) {
+	if len(value) > maxDocument {
+		return "", queue, "must be at most " + strconv.Itoa(maxDocument) + " bytes long"
+	}
 	text, err := compactJSON(value)
 	if err != nil {
 		return "", queue, jsonReason(value)

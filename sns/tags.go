@@ -67,14 +67,10 @@ func (s *State) listTagsForResource(c ListTagsForResource) (Result, *Error) {
 
 // taggable is sound with the error that the actions about tags have.
 func (s *State) taggable(key TopicKey) (*topic, *Error) {
-	t := s.topics[key]
-	if t == nil {
+	if s.topics[key] == nil {
 		return nil, noSuchResource()
 	}
-	if t.damaged {
-		return nil, damagedTopic()
-	}
-	return t, nil
+	return s.sound(key)
 }
 
 func findTag(tags []Tag, key string) (int, bool) {

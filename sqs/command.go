@@ -92,7 +92,7 @@ type (
 		Entries []SendEntry
 	}
 	// SendEntry is one message to send. Its content travels beside the command
-	// (raftfsm.Proposal.Bodies) and gets its number when the entry is stored.
+	// (raftfsm.AppendCommand) and gets its number when the entry is stored.
 	SendEntry struct {
 		MessageID MessageID
 		Size      int           // bytes that count against MaximumMessageSize
@@ -135,7 +135,7 @@ type (
 		Timeout time.Duration // 0–12 h
 	}
 	// Receipt identifies one delivery of one message. Clients hold it as an
-	// opaque, signed receipt handle (raftfsm.Handles).
+	// opaque, signed receipt handle (raftfsm.Settings.MintHandle).
 	Receipt struct {
 		Incarnation   uint64 // of the queue: a queue made anew under its old name has another
 		Sequence      uint64 // of the message in the queue

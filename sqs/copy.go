@@ -71,6 +71,15 @@ func (s *State) SendCopy(at Moment, c CopyEntry) *Error {
 	return nil
 }
 
+// Policies yields the access policies of all queues that have one. It only reads.
+func (s *State) Policies(yield func(text string) bool) {
+	for _, q := range s.directory {
+		if q.settings.policy != "" && !yield(q.settings.policy) {
+			return
+		}
+	}
+}
+
 // Policy returns the access policy of a queue; empty if it has none, false if
 // there is no such queue. It only reads.
 func (s *State) Policy(key QueueKey) (string, bool) {

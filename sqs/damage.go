@@ -23,6 +23,10 @@ func (s *State) Damage(key QueueKey) {
 	s.reschedule(q)
 }
 
+// Working tells at which queue Pulse was when it panicked; false when it was at
+// none.
+func (s *State) Working() (QueueKey, bool) { return s.working, s.working != QueueKey{} }
+
 // remains are messages of a damaged queue: a run of a list, or a record.
 type remains struct {
 	run    run

@@ -55,6 +55,50 @@ func TestDamage(t *testing.T) {
 	}
 }
 
+// TestPulsePanic: the queue at which a pulse panics is known, and once it is damaged
+// the pulses go on with the others.
+func TestPulsePanic(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		spoil func(s *State, at *Moment, q *queue)
+	}{
+		{"in a move task", func(s *State, at *Moment, q *queue) {
+			s.addTask(q, moveTask{id: TaskID{1}, status: TaskRunning, pace: newPace(at.Now, 0)})
+			q.messages.lists = lists{}
+			at.Now += 1000
+		}},
+		{"at what has expired", func(_ *State, at *Moment, q *queue) {
+			q.messages.leases = order{}
+			at.Now = at.Now.Add(5 * 24 * time.Hour)
+		}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s, at := damageable(t)
+			q := QueueKey{Name: "q"}
+			tt.spoil(s, &at, s.queues[q])
+			func() {
+				defer func() {
+					if recover() == nil {
+						t.Error("the pulse did not panic")
+					}
+				}()
+				s.Pulse(at)
+			}()
+			if got, ok := s.Working(); got != q || !ok {
+				t.Fatalf("the pulse was at %v, %t, want %v", got, ok, q)
+			}
+			s.Damage(q)
+			s.Pulse(at)
+			if at, due := s.NextPulse(); due && at <= s.now {
+				t.Error("the next pulse is due at once")
+			}
+			if got, ok := s.Working(); ok {
+				t.Errorf("after a pulse that was carried out, it is at %v", got)
+			}
+		})
+	}
+}
+
 // damageable is a state with a queue of ten messages in flight, ten of the same
 // run visible, ten more by turns with ten of a group, and ten delayed.
 func damageable(t *testing.T) (*State, Moment) {

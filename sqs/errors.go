@@ -25,8 +25,8 @@ const (
 	RequestThrottled             Code = "RequestThrottled"
 	MissingParameter             Code = "MissingRequiredParameterException"
 	InvalidParameterValue        Code = "InvalidParameterValueException"
-	// InternalFailure answers every call but DeleteQueue on a queue that was
-	// marked damaged by a panic.
+	// InternalFailure answers a command that has panicked, and then every call on the
+	// queue, which is damaged, but for DeleteQueue and those that only look at it.
 	InternalFailure Code = "InternalFailure"
 )
 

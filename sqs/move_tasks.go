@@ -254,6 +254,7 @@ func (s *State) runTasks(at Moment, left *steps) (events []Event) {
 		if share <= 0 {
 			break
 		}
+		s.working = q.key
 		events = append(events, s.runTask(at, q, each, &share)...)
 	}
 	*left += max(share, 0)

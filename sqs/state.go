@@ -24,6 +24,7 @@ type State struct {
 	reservedUntil   map[QueueKey]Time // the same
 	schedule        schedule
 	moving          []*queue // those with an active move task, by key
+	working         QueueKey // which Pulse is at
 }
 
 // New returns a State without queues.
@@ -95,11 +96,13 @@ func (s *State) tick(at *Moment) {
 // NextPulse tells whether more is due.
 func (s *State) Pulse(at Moment) []Event {
 	s.tick(&at)
+	s.working = QueueKey{}
 	left := steps(maxSteps)
 	s.freeNames(at.Now, &left)
 	events := s.runTasks(at, &left)
 	for len(s.schedule) > 0 && s.schedule[0].pulseAt <= at.Now && left.take() {
 		q := s.schedule[0]
+		s.working = q.key
 		full := q.full(at)
 		freed := q.dropExpired(at.Now, &left)
 		if q.fifo != nil {
@@ -111,6 +114,7 @@ func (s *State) Pulse(at Moment) []Event {
 			events = append(events, Event{Kind: MessagesAvailable, Queue: q.key})
 		}
 	}
+	s.working = QueueKey{}
 	return events
 }
 

@@ -216,6 +216,29 @@ func TestRecordsWaitForZerosOnTheirWay(t *testing.T) {
 	})
 }
 
+// A log that has failed writes no zeros any more once it is closed: another one may be
+// open by then.
+func TestCloseOfAFailedLogWaitsForZeros(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := openLog(t, filepath.Join(t.TempDir(), "wal"), LogOptions{})
+		store(t, l, entries(1, 1, 1, 100))
+		settle(t, l)
+		zerosWritten := make(chan struct{})
+		l.engine.(*tidwall).ahead.done = zerosWritten
+		l.failed = errDisk
+		closed := make(chan error, 1)
+		go func() { closed <- l.Close() }()
+		synctest.Wait()
+		if len(closed) > 0 {
+			t.Error("the log is closed, and zeros are on their way")
+		}
+		close(zerosWritten)
+		if err := <-closed; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 func TestNoRoomForZeros(t *testing.T) {
 	l := openLog(t, filepath.Join(t.TempDir(), "wal"), LogOptions{SegmentSize: 4000})
 	store(t, l, entries(1, 1, 1, 100))

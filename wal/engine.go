@@ -3,7 +3,7 @@ package wal
 // engine is what Log needs of the thing that keeps records in files. One stands
 // behind it, tidwall/wal, and tests fail its calls. Calls are serialised by Log,
 // but for remove. After an error of any call but read the engine is in no state to
-// be used again.
+// be used again, but for rest.
 type engine interface {
 	// bounds gives the indexes of the oldest and newest record; last is
 	// first-1 if there is none, and first is then the next index.
@@ -33,6 +33,9 @@ type engine interface {
 	// size is what the segments occupy, in bytes.
 	size() int64
 
+	// rest waits until nothing is written beside the calls. It stands for close
+	// after an error.
+	rest()
 	close() error
 }
 

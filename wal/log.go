@@ -435,7 +435,8 @@ func (l *Log) raise() {
 }
 
 // Close releases the files, after the calls that run now. All that StoreLogs
-// returned for is durable already.
+// returned for is durable already. Nothing is written once it returns, after a
+// failure neither: somebody else may open the directory.
 func (l *Log) Close() error {
 	l.truncating.Lock()
 	defer l.truncating.Unlock()
@@ -445,6 +446,7 @@ func (l *Log) Close() error {
 		return nil
 	}
 	if l.failed != nil { // the engine would sync again, and a sync is never retried
+		l.engine.rest()
 		return nil
 	}
 	l.failed = ErrClosed

@@ -2,7 +2,6 @@ package wal
 
 import (
 	"encoding/binary"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -196,11 +195,11 @@ func (k *sink) writeMeta() error {
 		return err
 	}
 	k.meta.MetaChecksum = sum
-	b, err := json.MarshalIndent(k.meta, "", "  ")
+	b, err := k.meta.encode()
 	if err != nil {
 		return err
 	}
-	return k.writeFile(metaFile, append(b, '\n'))
+	return k.writeFile(metaFile, b)
 }
 
 func (k *sink) writeFile(name string, data []byte) error {

@@ -1,6 +1,7 @@
 package wal
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -81,6 +82,12 @@ func (m snapshotMeta) checksum() (string, error) {
 	m.MetaChecksum = ""
 	b, err := json.Marshal(m)
 	return formatChecksum(xxhash.Sum64(b)), err
+}
+
+// encode returns the bytes of meta.json.
+func (m snapshotMeta) encode() ([]byte, error) {
+	b, err := json.MarshalIndent(m, "", "  ")
+	return append(b, '\n'), err
 }
 
 func formatChecksum(sum uint64) string { return fmt.Sprintf("%016x", sum) }
@@ -312,6 +319,11 @@ func readMeta(dir string, name snapshotName) (snapshotMeta, error) {
 	}
 	if format != metaFormat {
 		return m, corrupt(path, 0, "format %d in a file of format %d", format, metaFormat)
+	}
+	// The checksum is of what was read: a name that is damaged is not missed where
+	// the value is 0, nor the case of a letter anywhere.
+	if written, err := m.encode(); err != nil || !bytes.Equal(written, b) {
+		return m, corrupt(path, 0, "%v", errChecksum)
 	}
 	if m.ID != name.text || m.Index != name.index || m.Term != name.term {
 		return m, corrupt(path, 0, "it describes snapshot %s", m.ID)

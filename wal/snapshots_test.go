@@ -245,6 +245,41 @@ func TestDamagedNewestSnapshotIsNotPassedOver(t *testing.T) {
 	}
 }
 
+// A flipped bit anywhere in a meta file is found, also where JSON reads the same: in
+// the name of a member that is 0, or in the case of a letter.
+func TestEveryBitOfMetaCounts(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "snapshots")
+	id := mustTake(t, openSnapshots(t, dir), 10, 1, 100)
+	name := snapshotName{text: id, index: 10, term: 1}
+	path := filepath.Join(dir, id, metaFile)
+	meta, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := readMeta(dir, name); err != nil {
+		t.Fatalf("intact: got %v", err)
+	}
+	file, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	for i := range meta {
+		for bit := range 8 {
+			rotten := meta[i] ^ 1<<bit
+			if _, err := file.WriteAt([]byte{rotten}, int64(i)); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := readMeta(dir, name); !errors.Is(err, ErrCorrupt) {
+				t.Errorf("%q at byte %d became %q: got %v, want ErrCorrupt", meta[i], i, rotten, err)
+			}
+		}
+		if _, err := file.WriteAt(meta[i:i+1], int64(i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 func TestDamagedOlderSnapshotIsLeftOut(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "snapshots")
 	s := openSnapshots(t, dir)

@@ -267,3 +267,9 @@ func (t *tidwall) close() error {
 	}
 	return t.log.Close()
 }
+
+func (t *tidwall) rest() {
+	if t.ahead != nil {
+		_ = t.ahead.wait() // of a log that has failed already
+	}
+}

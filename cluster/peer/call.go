@@ -61,7 +61,7 @@ func (p *Port) callOnce(ctx context.Context, to Target, method byte, request []b
 }
 
 // link is a link that works, made if need be. Calls that come while it is being
-// made wait for the one attempt, for linkTimeout at most; after one that failed, the
+// made wait for the one attempt, for dialTimeout at most; after one that failed, the
 // next begins a moment later.
 func (p *Port) link(ctx context.Context, name linkName) (*link, error) {
 	p.mu.Lock()
@@ -81,7 +81,7 @@ func (p *Port) link(ctx context.Context, name linkName) (*link, error) {
 		return slot.link, slot.err
 	default:
 	}
-	late := time.NewTimer(linkTimeout)
+	late := time.NewTimer(p.dialTimeout)
 	defer late.Stop()
 	select {
 	case <-slot.made:

@@ -80,7 +80,7 @@ func TestTLS(t *testing.T) {
 			if !c.ok && !errors.Is(err, ErrNotSent) {
 				t.Errorf("call: got %q, %v, want ErrNotSent", answer, err)
 			}
-			if conn, err := n1.Raft(0).Dial(n2.Self().RaftAddress(), time.Second); err == nil {
+			if conn, err := n1.Raft(0).Dial(n2.Self().RaftAddress(), patience); err == nil {
 				conn.Close()
 				if !c.ok {
 					t.Error("dial for raft: got a connection")

@@ -11,7 +11,7 @@ import (
 // dial makes a connection to a node, up to its answer to our hello. The caller
 // drops it.
 func (p *Port) dial(ctx context.Context, to Target, k kind, group byte) (net.Conn, error) {
-	connecting, cancel := context.WithTimeout(ctx, dialTimeout)
+	connecting, cancel := context.WithTimeout(ctx, p.dialTimeout)
 	defer cancel()
 	raw, err := p.config.Dial(connecting, to.Address)
 	if err != nil {

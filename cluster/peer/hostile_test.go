@@ -202,8 +202,8 @@ func TestCallOfNodeThatStandsStill(t *testing.T) {
 		for range 3 {
 			began := time.Now()
 			_, err := p.Call(t.Context(), Target{"n2", "x"}, MethodPropose, nil)
-			if took := time.Since(began); !errors.Is(err, ErrNotSent) || took > linkTimeout {
-				t.Errorf("call: got %v after %v, want %v within %v", err, took, ErrNotSent, linkTimeout)
+			if took := time.Since(began); !errors.Is(err, ErrNotSent) || took > dialTimeout {
+				t.Errorf("call: got %v after %v, want %v within %v", err, took, ErrNotSent, dialTimeout)
 			}
 		}
 	})

@@ -15,14 +15,12 @@ import (
 )
 
 const (
-	dialTimeout  = time.Second     // for the connection to be made
+	// dialTimeout is for the connection to be made, and how long a call waits for
+	// one. A process that stands still accepts connections and answers none of them.
+	dialTimeout  = time.Second
 	helloTimeout = 5 * time.Second // for TLS and the hello, both ways
 	stallTimeout = 5 * time.Second // without a byte within a frame, or of a write
 	redialAfter  = 50 * time.Millisecond
-
-	// linkTimeout is how long a call waits for its connection. A process that stands
-	// still accepts connections and answers none of them.
-	linkTimeout = dialTimeout
 )
 
 // keepAlive closes connections to machines that are gone.
@@ -80,7 +78,8 @@ type Port struct {
 	stop context.CancelFunc
 	done sync.WaitGroup // goroutines of connections
 
-	maxBytes int // maxRunningBytes, but in tests
+	maxBytes    int           // maxRunningBytes, but in tests
+	dialTimeout time.Duration // dialTimeout, but in tests
 
 	mu        sync.Mutex
 	closed    bool
@@ -132,7 +131,7 @@ func New(ln net.Listener, c Config) *Port {
 	ctx, stop := context.WithCancel(context.Background())
 	return &Port{
 		config: c, listener: ln, log: c.Logger, refusals: refusals{log: c.Logger, now: c.Now},
-		ctx: ctx, stop: stop, maxBytes: maxRunningBytes,
+		ctx: ctx, stop: stop, maxBytes: maxRunningBytes, dialTimeout: dialTimeout,
 		conns:  map[net.Conn]string{},
 		layers: map[byte]*raftLayer{},
 		links:  map[linkName]*linkSlot{},

@@ -18,6 +18,10 @@ import (
 // noMethod has no handler.
 const noMethod byte = 255
 
+// patience is how long a test waits for a connection that must come, on a machine
+// that may stand still for seconds.
+const patience = time.Minute
+
 // start serves a port on loopback until the test ends. With is called before
 // Serve.
 func start(t testing.TB, c Config, with func(*Port)) *Port {
@@ -30,6 +34,7 @@ func start(t testing.TB, c Config, with func(*Port)) *Port {
 		t.Fatal(err)
 	}
 	p := New(ln, c)
+	p.dialTimeout = patience
 	if with != nil {
 		with(p)
 	}
@@ -197,7 +202,7 @@ func TestRaftLayer(t *testing.T) {
 	if got, want := there.Addr().String(), fmt.Sprintf("n2=%s", n2.Addr()); got != want {
 		t.Errorf("address: got %q, want %q", got, want)
 	}
-	conn, err := here.Dial(raft.ServerAddress(there.Addr().String()), time.Second)
+	conn, err := here.Dial(raft.ServerAddress(there.Addr().String()), patience)
 	if err != nil {
 		t.Fatal(err)
 	}

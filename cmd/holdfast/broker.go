@@ -27,8 +27,10 @@ const (
 
 	// noticeTime is how long a member that stops goes on answering, each time with
 	// Connection: close, so that load balancers notice that it is not ready. Closed
-	// at once, an idle connection may just have been chosen for a request.
-	noticeTime = time.Second
+	// at once, an idle connection may just have been chosen for a request. It is time
+	// in which the process runs: it passes in so many steps, of which a pause takes one.
+	noticeTime  = time.Second
+	noticeSteps = 10
 
 	// adminHeaderTimeout bounds how long a client of the admin port may take
 	// over its headers.
@@ -141,12 +143,12 @@ func (b *broker) start(ctx context.Context, f *serveFlags) error {
 
 func (b *broker) apiURL() string {
 	if b.https {
-		return "https://" + b.apiPort.Addr().String()
+		return portURL("https", b.apiPort.Addr())
 	}
-	return "http://" + b.apiPort.Addr().String()
+	return portURL("http", b.apiPort.Addr())
 }
 
-func (b *broker) adminURL() string { return "http://" + b.adminPort.Addr().String() }
+func (b *broker) adminURL() string { return portURL("http", b.adminPort.Addr()) }
 
 // wait returns when ctx is done and the broker has stopped, or when a port
 // fails. On SIGHUP it rereads the certificates.
@@ -180,7 +182,9 @@ func (b *broker) stop() {
 	b.api.Drain()
 	b.node.Drain()
 	if b.peerPort != nil {
-		time.Sleep(noticeTime)
+		for range noticeSteps {
+			time.Sleep(noticeTime / noticeSteps)
+		}
 	}
 
 	answers, cancelAnswers := context.WithTimeout(ctx, answerTimeout)

@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/alecthomas/kong"
 	"github.com/cockroachdb/datadriven"
@@ -32,7 +31,7 @@ func TestMain(m *testing.M) {
 func TestCommandLine(t *testing.T) {
 	t.Setenv("COLUMNS", "100")
 	datadriven.RunTest(t, "testdata/commandline", func(t *testing.T, d *datadriven.TestData) string {
-		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second) // none of them should serve
+		ctx, cancel := context.WithTimeout(t.Context(), patience) // none of them should serve
 		defer cancel()
 		var stdout, stderr bytes.Buffer
 		code := run(ctx, strings.Fields(d.Input), strings.NewReader(""), &stdout, &stderr)

@@ -31,7 +31,9 @@ func bodiesOf(messages []types.Message) string {
 
 func testFIFO(t *testing.T, s *served) {
 	ctx := t.Context()
-	queue := createQueue(t, s, "orders.fifo", map[string]string{"FifoQueue": "true", "ContentBasedDeduplication": "true"})
+	queue := createQueue(t, s, "orders.fifo", map[string]string{
+		"FifoQueue": "true", "ContentBasedDeduplication": "true", "VisibilityTimeout": "600",
+	})
 	var entries []types.SendMessageBatchRequestEntry
 	for i, body := range []string{"a1", "b1", "a2", "a1"} {
 		entries = append(entries, types.SendMessageBatchRequestEntry{

@@ -46,7 +46,7 @@ type serveFlags struct {
 
 	Region         string        `group:"settings" default:"us-east-1" placeholder:"NAME" help:"Region in ARNs (${default})."`
 	Account        string        `group:"settings" default:"000000000000" placeholder:"ID" help:"Account of whoever does not name one (${default})."`
-	PublicURL      string        `group:"settings" name:"public-url" placeholder:"URL" help:"Start of every queue URL, whatever host a request was sent to."`
+	PublicURL      string        `group:"settings" name:"public-url" placeholder:"URL" help:"Start of every queue URL, whatever host a request was sent to, and of the URLs in SNS messages."`
 	QueuePolicies  string        `group:"settings" enum:"open,enforce" default:"open" placeholder:"open|enforce" help:"Whether a queue without a policy takes what topics send (${default}); enforce: as AWS, it does not."`
 	SNSCertURL     string        `group:"settings" name:"sns-cert-url" placeholder:"URL" help:"Start of the URL of the certificate in signed SNS messages (that of other URLs)."`
 	SNSFilterLimit int           `group:"settings" name:"sns-filter-limit" default:"0" placeholder:"N" help:"Filter policies per topic; 0: no limit; AWS: 200 (${default})."`

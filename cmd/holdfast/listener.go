@@ -4,6 +4,7 @@ import (
 	"errors"
 	"log/slog"
 	"net"
+	"net/netip"
 	"syscall"
 	"time"
 )
@@ -62,4 +63,14 @@ func isPassing(err error) bool {
 		}
 	}
 	return false
+}
+
+// portURL is the URL of a port. One that listens on all addresses has none that others
+// could use; on loopback it is reached at least by this machine.
+func portURL(scheme string, address net.Addr) string {
+	text := address.String()
+	if at, err := netip.ParseAddrPort(text); err == nil && at.Addr().IsUnspecified() {
+		text = netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), at.Port()).String()
+	}
+	return scheme + "://" + text
 }

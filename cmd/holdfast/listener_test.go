@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"net/netip"
 	"os"
 	"strings"
 	"syscall"
@@ -42,5 +43,19 @@ func TestPortOutlivesWantOfDescriptors(t *testing.T) {
 	}
 	if got := strings.Count(logged.String(), "connections not accepted"); got != 1 {
 		t.Errorf("got %d lines, want 1: %s", got, fmt.Sprint(&logged))
+	}
+}
+
+func TestPortURL(t *testing.T) {
+	for address, want := range map[string]string{
+		"127.0.0.1:4566": "http://127.0.0.1:4566",
+		"10.0.0.1:80":    "http://10.0.0.1:80",
+		"[::1]:4566":     "http://[::1]:4566",
+		"0.0.0.0:4566":   "http://127.0.0.1:4566",
+		"[::]:4566":      "http://127.0.0.1:4566", // what the system says of 0.0.0.0, too
+	} {
+		if got := portURL("http", net.TCPAddrFromAddrPort(netip.MustParseAddrPort(address))); got != want {
+			t.Errorf("%s: got %s, want %s", address, got, want)
+		}
 	}
 }

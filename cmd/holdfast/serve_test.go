@@ -5,11 +5,16 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -18,6 +23,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 
 	"holdfast.internal/httpapi/admin"
+	"holdfast.internal/wal"
 )
 
 // served is a whole broker, run in this process as main would.
@@ -26,6 +32,7 @@ type served struct {
 	SQS        *sqs.Client
 
 	t      *testing.T
+	data   string
 	cancel context.CancelFunc
 	code   chan int
 	log    *lockedBuffer
@@ -37,7 +44,7 @@ func serve(t *testing.T, data string, args ...string) *served {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background()) // t.Context ends before the clean-up
 	stdout, stdoutWriter := io.Pipe()
-	s := &served{t: t, cancel: cancel, code: make(chan int, 1), log: &lockedBuffer{}}
+	s := &served{t: t, data: data, cancel: cancel, code: make(chan int, 1), log: &lockedBuffer{}}
 	args = append([]string{
 		"serve", "--json", "--data", data, "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--disk-reserve", "1MiB",
 	}, args...)
@@ -66,12 +73,37 @@ func serve(t *testing.T, data string, args ...string) *served {
 	return s
 }
 
-// stop is SIGTERM; it returns the exit code.
+// stop is SIGTERM; it returns the exit code. A stop that takes too long leaves the
+// node behind, to end with the process: here the next owner of the folder waits.
 func (s *served) stop() int {
+	s.t.Helper()
 	s.cancel()
 	code := <-s.code
 	s.code <- code
+	if err := awaitUnlocked(filepath.Join(s.data, wal.StableFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		s.t.Errorf("wait for the end of the node: %v", err)
+	}
 	return code
+}
+
+// awaitUnlocked returns when nobody has the file's lock, which a node gives back last.
+func awaitUnlocked(path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	for err = syscall.EINTR; errors.Is(err, syscall.EINTR); {
+		err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX)
+	}
+	return errors.Join(err, f.Close())
+}
+
+// checkNothingHeldUp holds that the stop did not give up waiting for an answer.
+func (s *served) checkNothingHeldUp() {
+	s.t.Helper()
+	if strings.Contains(s.log.String(), "connections broken before their answers") {
+		s.t.Error("an answer held up the stop until it was given up")
+	}
 }
 
 // command runs another command line in this process and wants it to end with
@@ -124,7 +156,7 @@ func (b *lockedBuffer) String() string {
 func TestRestart(t *testing.T) {
 	ctx, data := t.Context(), t.TempDir()
 	first := serve(t, data, "--account", "111122223333")
-	queue := createQueue(t, first, "orders", nil)
+	queue := createQueue(t, first, "orders", map[string]string{"VisibilityTimeout": "600"})
 	for _, body := range []string{"held", "waiting"} {
 		send(t, first, queue, body)
 	}
@@ -201,16 +233,15 @@ func TestStopAnswersParkedPolls(t *testing.T) {
 		}()
 	}
 	waitForPolls(t, s, polls)
-	stopped := time.Now()
-	code := s.stop()
+	if code := s.stop(); code != 0 {
+		t.Errorf("got exit %d, want 0", code)
+	}
 	for range polls {
 		if err := <-answers; err != nil {
 			t.Errorf("parked poll: got %v, want an empty answer", err)
 		}
 	}
-	if took := time.Since(stopped); code != 0 || took > 3*time.Second {
-		t.Errorf("got exit %d after %v, want 0 within 3 s", code, took)
-	}
+	s.checkNothingHeldUp()
 }
 
 func withoutRetry(o *sqs.Options) { o.Retryer = aws.NopRetryer{} }
@@ -221,10 +252,14 @@ func waitForPolls(t *testing.T, s *served, count int) {
 	waitForGroup(t, s, fmt.Sprintf("%d parked polls", count), func(g admin.Group) bool { return g.ParkedPolls == count })
 }
 
+// patience is how long a test waits for what should come at once: a machine that has
+// stood still, or has ten times too much to do, is no fault of the broker.
+const patience = time.Minute
+
 // waitForGroup waits until the status of the raft group is as it should be.
 func waitForGroup(t *testing.T, s *served, what string, is func(admin.Group) bool) admin.Group {
 	t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
 		var status admin.Status
 		if err := json.Unmarshal([]byte(get(t, http.DefaultClient, s.Admin+"/status", http.StatusOK)), &status); err != nil {
 			t.Fatal(err)
@@ -233,7 +268,7 @@ func waitForGroup(t *testing.T, s *served, what string, is func(admin.Group) boo
 			return status.Groups[0]
 		}
 	}
-	t.Fatalf("got no %s in 10 s", what)
+	t.Fatalf("got no %s in %v", what, patience)
 	panic("unreachable")
 }
 

@@ -116,12 +116,12 @@ func hangUp(t *testing.T) {
 
 func waitForLog(t *testing.T, s *served, text string) {
 	t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
 		if strings.Contains(s.log.String(), text) {
 			return
 		}
 	}
-	t.Fatalf("got no line with %q in 10 s", text)
+	t.Fatalf("got no line with %q in %v", text, patience)
 }
 
 // servedSerial is the number of the certificate that the API shows.

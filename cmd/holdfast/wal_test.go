@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -66,25 +67,31 @@ func TestDump(t *testing.T) {
 // The results of what a snapshot covers are unknown; those of what follows are
 // not.
 func TestDumpAfterSnapshot(t *testing.T) {
+	const every = 20 // entries; all of the test are fewer than twice as many, so that one snapshot is taken, whenever
 	data := t.TempDir()
-	s := serve(t, data, "--test-mode", "--test-snapshot-entries", "3")
+	s := serve(t, data, "--test-mode", "--test-snapshot-entries", strconv.Itoa(every))
 	queue := createQueue(t, s, "orders", nil)
-	for range 3 {
+	for range every {
 		send(t, s, queue, "apple")
 	}
 	snapshot := waitForGroup(t, s, "a snapshot", func(g admin.Group) bool { return g.Snapshot > 0 }).Snapshot
 	send(t, s, queue, "berry")
 	s.stop()
+	results := map[string]int{} // of the sends
 	for _, line := range dump(t, data) {
 		if line.Kind != "SendMessageBatch" {
 			continue
 		}
+		results[line.Result]++
 		if line.Index > snapshot && line.Result != "ok" {
 			t.Errorf("entry %d, snapshot at %d: got result %q, want ok", line.Index, snapshot, line.Result)
 		}
 		if line.Index < snapshot && line.Result != "" {
 			t.Errorf("entry %d, snapshot at %d: got result %q, want none", line.Index, snapshot, line.Result)
 		}
+	}
+	if results[""] == 0 || results["ok"] == 0 {
+		t.Errorf("got results %v, want sends before the snapshot and after it", results)
 	}
 }
 

@@ -41,16 +41,18 @@ type Balancer struct {
 	nodes []*node
 	turns *turns
 	proxy *httputil.ReverseProxy
+	looks *http.Client // by which nodes are asked whether they are ready
 	next  atomic.Uint64
 }
 
 type node struct {
-	url   *url.URL
-	ready *atomic.Bool
+	url    *url.URL
+	health string // the URL that says whether it is ready
+	ready  *atomic.Bool
 }
 
 // New makes a balancer of the nodes with these API URLs, which it reaches by
-// transport. None counts as ready before Watch has asked it.
+// transport. None counts as ready before it was asked.
 func New(endpoints []string, transport http.RoundTripper) (*Balancer, error) {
 	var nodes []*node
 	for _, endpoint := range endpoints {
@@ -58,7 +60,7 @@ func New(endpoints []string, transport http.RoundTripper) (*Balancer, error) {
 		if err != nil {
 			return nil, fmt.Errorf("balance: %w", err)
 		}
-		nodes = append(nodes, &node{url: u, ready: new(atomic.Bool)})
+		nodes = append(nodes, &node{url: u, health: u.JoinPath("/health/ready").String(), ready: new(atomic.Bool)})
 	}
 	return newBalancer(nodes, transport), nil
 }
@@ -74,13 +76,13 @@ func (b *Balancer) Beside(endpoints []string) (*Balancer, error) {
 		return nil, fmt.Errorf("balance: got %d nodes, want %d", len(beside.nodes), len(b.nodes))
 	}
 	for i, n := range b.nodes {
-		beside.nodes[i].ready = n.ready
+		beside.nodes[i].health, beside.nodes[i].ready = n.health, n.ready
 	}
 	return beside, nil
 }
 
 func newBalancer(nodes []*node, transport http.RoundTripper) *Balancer {
-	b := &Balancer{nodes: nodes}
+	b := &Balancer{nodes: nodes, looks: &http.Client{Transport: transport, Timeout: lookTimeout}}
 	b.turns = &turns{balancer: b, transport: transport}
 	b.proxy = &httputil.ReverseProxy{
 		Rewrite: func(r *httputil.ProxyRequest) {
@@ -128,7 +130,7 @@ func (b *Balancer) ServeHTTP(w http.ResponseWriter, r *http.Request) { b.proxy.S
 func (b *Balancer) Watch(ctx context.Context, changed func(endpoint string, ready bool)) {
 	var watchers sync.WaitGroup
 	for _, n := range b.nodes {
-		watchers.Go(func() { n.watch(ctx, b.turns.transport, changed) })
+		watchers.Go(func() { n.watch(ctx, b.looks, changed) })
 	}
 	watchers.Wait()
 }
@@ -143,10 +145,9 @@ func (b *Balancer) Ready() (ready int) {
 	return ready
 }
 
-func (n *node) watch(ctx context.Context, transport http.RoundTripper, changed func(string, bool)) {
+func (n *node) watch(ctx context.Context, client *http.Client, changed func(string, bool)) {
 	ticker := time.NewTicker(lookEvery)
 	defer ticker.Stop()
-	client := &http.Client{Transport: transport, Timeout: lookTimeout}
 	for {
 		ready := n.ask(ctx, client)
 		if n.ready.Swap(ready) != ready && changed != nil && ctx.Err() == nil {
@@ -161,7 +162,7 @@ func (n *node) watch(ctx context.Context, transport http.RoundTripper, changed f
 }
 
 func (n *node) ask(ctx context.Context, client *http.Client) bool {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, n.url.JoinPath("/health/ready").String(), nil)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, n.health, nil)
 	if err != nil {
 		return false
 	}
@@ -188,12 +189,21 @@ func (t *turns) RoundTrip(r *http.Request) (*http.Response, error) {
 			return nil, err
 		}
 	}
+	response, err := t.try(r, body, func(n *node) bool { return n.ready.Load() })
+	if errors.Is(err, errNone) { // this machine may have stood still while it waited for their answers
+		return t.try(r, body, func(n *node) bool { return n.ask(r.Context(), t.balancer.looks) })
+	}
+	return response, err
+}
+
+// try sends the request to the next node that is ready.
+func (t *turns) try(r *http.Request, body []byte, ready func(*node) bool) (*http.Response, error) {
 	nodes := t.balancer.nodes
 	first := t.balancer.next.Add(1)
 	err := errNone
 	for i := range nodes {
 		n := nodes[(first+uint64(i))%uint64(len(nodes))]
-		if !n.ready.Load() {
+		if !ready(n) {
 			continue
 		}
 		try := r.Clone(r.Context())

@@ -43,10 +43,11 @@ func newBackend(t *testing.T, name string) *backend {
 // ready.
 func serveBalancer(t *testing.T, ready int, endpoints ...string) (*Balancer, *httptest.Server) {
 	t.Helper()
-	b, err := New(endpoints, NewTransport())
+	b, err := New(endpoints, &http.Transport{}) // which waits for a machine that stands still
 	if err != nil {
 		t.Fatal(err)
 	}
+	b.looks.Timeout = time.Minute
 	ctx, cancel := context.WithCancel(t.Context())
 	var watching sync.WaitGroup
 	watching.Go(func() { b.Watch(ctx, nil) })
@@ -62,7 +63,7 @@ func serveBalancer(t *testing.T, ready int, endpoints ...string) (*Balancer, *ht
 
 func await(t *testing.T, b *Balancer, ready int) {
 	t.Helper()
-	for end := time.Now().Add(10 * time.Second); b.Ready() != ready; time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(time.Minute); b.Ready() != ready; time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatalf("got %d nodes ready, want %d", b.Ready(), ready)
 		}
@@ -156,6 +157,21 @@ func TestOtherPortsOfTheNodes(t *testing.T) {
 	}
 	if _, err := balancer.Beside(nil); err == nil {
 		t.Error("no ports were taken for those of two nodes")
+	}
+}
+
+// Nodes of which none was ready when it was asked last are asked again: the machine
+// may have stood still.
+func TestNoneIsReadyAsksAgain(t *testing.T) {
+	a := newBackend(t, "a")
+	b, err := New([]string{a.URL}, &http.Transport{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(b)
+	defer server.Close()
+	if got := ask(t, server.URL, 2); got["a"] != 2 {
+		t.Errorf("got %v, want all from a", got)
 	}
 }
 

@@ -42,7 +42,7 @@ func trips(ctx context.Context, stop *atomic.Bool, senders, pollers []*worker) {
 func (w *worker) tripSending(ctx context.Context, stop *atomic.Bool, start time.Time, free chan struct{}) {
 	lost := time.NewTicker(pollSeconds * time.Second) // a message whose answer was lost frees nobody
 	defer lost.Stop()
-	for !stop.Load() && ctx.Err() == nil {
+	for w.goesOn(ctx, stop, w.tally.requests) {
 		select {
 		case <-free:
 		case <-lost.C:
@@ -98,7 +98,7 @@ func wakes(ctx context.Context, stop *atomic.Bool, sender, poller *worker) {
 			arrivals <- arrival{time.Now(), handles}
 		}
 	}()
-	for !stop.Load() && ctx.Err() == nil {
+	for sender.goesOn(ctx, stop, sender.messages) {
 		parked <- struct{}{}
 		time.Sleep(parkPause + sender.commit.quantile(0.5))
 		start := time.Now()

@@ -74,7 +74,7 @@ func fillTopic(ctx context.Context, t *target, o Options) error {
 
 // publishing publishes until stop is set. Each publish counts as the copies of it.
 func (w *worker) publishing(ctx context.Context, stop *atomic.Bool, copies int) {
-	for !stop.Load() && ctx.Err() == nil {
+	for w.goesOn(ctx, stop, w.messages) {
 		start := time.Now()
 		if w.send(ctx, callPublish) > 0 {
 			w.latency.record(time.Since(start))

@@ -140,9 +140,16 @@ func (w *worker) remove(ctx context.Context, c call, handles [][]byte) bool {
 	return w.do(ctx, w.shape.fillDelete(w.requests[c], c, handles)) != nil
 }
 
+// goesOn reports whether there is another round: until stop is set, but until
+// something was done at least. A machine that stood still for the whole time has
+// measured little, not nothing.
+func (w *worker) goesOn(ctx context.Context, stop *atomic.Bool, done uint64) bool {
+	return ctx.Err() == nil && (!stop.Load() || done == 0 && w.errors == 0)
+}
+
 // sending sends until stop is set.
 func (w *worker) sending(ctx context.Context, stop *atomic.Bool, c call) {
-	for !stop.Load() && ctx.Err() == nil {
+	for w.goesOn(ctx, stop, w.messages) {
 		start := time.Now()
 		n := w.send(ctx, c)
 		if n > 0 {
@@ -155,7 +162,7 @@ func (w *worker) sending(ctx context.Context, stop *atomic.Bool, c call) {
 // draining receives ten and deletes them until the queue is empty or stop is
 // set. The latency is that of both calls.
 func (w *worker) draining(ctx context.Context, stop *atomic.Bool) {
-	for !stop.Load() && ctx.Err() == nil {
+	for w.goesOn(ctx, stop, w.messages) {
 		start := time.Now()
 		before := w.errors
 		handles := w.receive(ctx, callReceiveBatch)
@@ -193,7 +200,7 @@ func (w *worker) probing(ctx context.Context, stop *atomic.Bool) {
 		call()
 		w.latency.record(time.Since(start))
 	}
-	for !stop.Load() && ctx.Err() == nil {
+	for w.goesOn(ctx, stop, w.tally.requests) {
 		timed(func() { w.send(ctx, callSend) })
 		var handles [][]byte
 		timed(func() { handles = w.receive(ctx, callReceive) })
@@ -207,7 +214,7 @@ func (w *worker) probing(ctx context.Context, stop *atomic.Bool) {
 // cycling sends, receives and deletes one message until stop is set. The latency
 // is that of the three calls.
 func (w *worker) cycling(ctx context.Context, stop *atomic.Bool) {
-	for !stop.Load() && ctx.Err() == nil {
+	for w.goesOn(ctx, stop, w.messages) {
 		start := time.Now()
 		if w.send(ctx, callSend) == 0 {
 			continue

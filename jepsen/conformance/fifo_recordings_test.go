@@ -41,7 +41,7 @@ func TestRecordingsFIFO(t *testing.T) {
 		}},
 		{id: "test_fifo_queue_send_message_with_zero_delay_defaults_to_queue_delay", play: func(s *scene) {
 			g := s.recorded("test_fifo_queue_send_message_with_zero_delay_defaults_to_queue_delay")
-			q := s.fifo("ContentBasedDeduplication", "true", "DelaySeconds", "2")
+			q := s.fifo("ContentBasedDeduplication", "true", "DelaySeconds", "7")
 			g.is("send_message_result", s.call("SendMessage", in{"QueueUrl": q, "MessageBody": "message-1", "MessageGroupId": "1", "DelaySeconds": 0}))
 			g.is("receive_message_initial_result", s.call("ReceiveMessage", in{"QueueUrl": q}))
 			g.is("receive_message_after_delay_result", s.call("ReceiveMessage", in{"QueueUrl": q, "WaitTimeSeconds": 20}))
@@ -133,16 +133,21 @@ func sameIDInTwoGroups(name, first, second string, attributes ...string) func(*s
 // recordedPrefixes are the three recordings in which the lease of one message of
 // three is made longer while those of the others end.
 func recordedPrefixes(s *scene) {
+	var queues [3]string
+	var recordings [3]*golden
 	for i, variant := range []string{"0-visible", "1-visible", "2-visible"} {
 		g := s.recorded("test_fifo_group_visibility_extends_with_change_message_visibility[" + variant + "]")
-		q := s.fifo("VisibilityTimeout", "3", "ContentBasedDeduplication", "True")
+		q := s.fifo("VisibilityTimeout", "8", "ContentBasedDeduplication", "True")
 		for _, body := range []string{"foo", "bar", "baz"} {
 			s.send(q, body, inGroup)
 		}
 		all := s.call("ReceiveMessage", in{"QueueUrl": q, "MaxNumberOfMessages": 10})
 		g.is("receive_all_messages", all)
 		s.change(q, handle(all.out.list("Messages")[i]), 60)
+		queues[i], recordings[i] = q, g
+	}
+	for i, q := range queues {
 		s.awaitCounts(q, "2", "1", "0")
-		g.is("some-messages-invisible", s.call("ReceiveMessage", in{"QueueUrl": q, "MaxNumberOfMessages": 10}))
+		recordings[i].is("some-messages-invisible", s.call("ReceiveMessage", in{"QueueUrl": q, "MaxNumberOfMessages": 10}))
 	}
 }

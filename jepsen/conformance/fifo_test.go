@@ -58,9 +58,9 @@ func TestFIFO(t *testing.T) {
 		{id: "F3", title: "groups come back by the end of their leases", play: func(s *scene) {
 			q := s.fifo()
 			s.sendAll(q, "g1-m1", "g1-m2", "g1-m3", "g1-m4", "g2-m1", "g3-m1")
-			s.bodies(s.receive(q, most(2, 3)), "g1-m1", "g1-m2")
-			s.bodies(s.receive(q, most(1, 4)), "g2-m1")
-			time.Sleep(4500 * time.Millisecond)
+			s.bodies(s.receive(q, most(2, 7)), "g1-m1", "g1-m2")
+			s.bodies(s.receive(q, most(1, 8)), "g2-m1")
+			time.Sleep(8500 * time.Millisecond)
 			s.bodies(s.receive(q, most(10, 0)), "g3-m1", "g1-m1", "g1-m2", "g1-m3", "g1-m4", "g2-m1")
 		}},
 		{id: "F4", title: "a timeout of 0", play: func(s *scene) {
@@ -162,11 +162,11 @@ func visiblePrefix(s *scene) {
 	for i := range queues {
 		queues[i] = s.fifo()
 		s.sendAll(queues[i], "g-foo", "g-bar", "g-baz")
-		messages := s.receive(queues[i], most(10, 4))
+		messages := s.receive(queues[i], most(10, 8))
 		s.bodies(messages, "g-foo", "g-bar", "g-baz")
 		s.change(queues[i], handle(messages[i]), 60)
 	}
-	time.Sleep(4500 * time.Millisecond)
+	time.Sleep(8500 * time.Millisecond)
 	for i, q := range queues {
 		s.bodies(s.receive(q, most(5, 30)), wanted[i]...)
 	}
@@ -189,11 +189,15 @@ func groupWakesPoll(s *scene) {
 	var polls sync.WaitGroup
 	for range 3 {
 		polls.Go(func() {
-			for _, m := range s.receive(q, in{"WaitTimeSeconds": 8, "VisibilityTimeout": 60}) {
+			for _, m := range s.receive(q, waitLong, in{"VisibilityTimeout": 60}) {
 				found <- m
 			}
 		})
 	}
+	go func() {
+		polls.Wait()
+		close(found)
+	}()
 	s.sendAll(q, "g-1")
 	first := <-found
 	s.bodies([]tree{first}, "g-1")
@@ -207,7 +211,9 @@ func groupWakesPoll(s *scene) {
 	s.took(func() {
 		s.delete(q, handle(first))
 		s.bodies([]tree{<-found}, "g-2")
-	}, 0, 4*time.Second)
+	}, 0, early)
+	s.sendAll(q, "h-1") // for the third poll
+	s.bodies([]tree{<-found}, "h-1")
 	polls.Wait()
 }
 
@@ -439,14 +445,14 @@ func TestSendingFIFO(t *testing.T) {
 			s.entrySent(out, 0, "2", "y")
 		}},
 		{id: "S32", title: "the queue's delay applies to a delay of 0", play: func(s *scene) {
-			q := s.fifo("DelaySeconds", "2")
+			q := s.fifo("DelaySeconds", "7")
 			start := time.Now()
 			s.send(q, "x", inGroup, dedup("d"), in{"DelaySeconds": 0})
 			s.counts(q, "0", "0", "1")
 			s.none(q)
-			s.one(q, in{"WaitTimeSeconds": 10})
-			if d := time.Since(start); d < 2*time.Second {
-				s.Errorf("received after %v, want 2 s", d)
+			s.one(q, waitLong)
+			if d := time.Since(start); d < 7*time.Second {
+				s.Errorf("received after %v, want 7 s", d)
 			}
 		}},
 		{id: "S33", title: "deduplication ids", play: func(s *scene) {

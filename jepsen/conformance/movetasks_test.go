@@ -46,7 +46,7 @@ func (s *scene) tasks(source string) []tree {
 // taskEnds waits until the latest task of a source has a status, and returns it.
 func (s *scene) taskEnds(source, status string) tree {
 	s.Helper()
-	for end := time.Now().Add(10 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
 		tasks := s.tasks(source)
 		if len(tasks) == 0 {
 			s.Fatal("no task is listed")
@@ -133,14 +133,14 @@ func TestMoveTasks(t *testing.T) {
 			s.refused("CancelMessageMoveTask", in{"TaskHandle": h}, fails(invalidValue, "Only active tasks can be cancelled."))
 		}},
 		{id: "D12", title: "the destination goes", play: func(s *scene) {
-			_, dlq := s.deadLetters("1", "2", "3", "4", "5")
+			_, dlq := s.deadLetters(strings.Split("0123456789", "")...)
 			to := s.queue()
-			s.startTask(dlq, in{"DestinationArn": s.arn(to), "MaxNumberOfMessagesPerSecond": 2})
+			s.startTask(dlq, in{"DestinationArn": s.arn(to), "MaxNumberOfMessagesPerSecond": 1})
 			s.one(to, in{"WaitTimeSeconds": 5})
 			s.ok("DeleteQueue", in{"QueueUrl": to})
 			task := s.taskEnds(dlq, "FAILED")
-			s.hasTask(task, "FailureReason", "AWS.SimpleQueueService.NonExistentQueue", "ApproximateNumberOfMessagesToMove", "5")
-			left := 5 - atoi(s, task.number("ApproximateNumberOfMessagesMoved"))
+			s.hasTask(task, "FailureReason", "AWS.SimpleQueueService.NonExistentQueue", "ApproximateNumberOfMessagesToMove", "10")
+			left := 10 - atoi(s, task.number("ApproximateNumberOfMessagesMoved"))
 			s.counts(dlq, fmt.Sprint(left), "0", "0")
 		}},
 		{id: "D13", title: "one task of a source at a time", play: func(s *scene) {

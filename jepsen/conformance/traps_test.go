@@ -210,7 +210,7 @@ func TestTraps(t *testing.T) {
 			var polls sync.WaitGroup
 			var received atomic.Int32
 			for range 4 {
-				polls.Go(func() { received.Add(int32(len(s.receive(q, in{"WaitTimeSeconds": 3})))) })
+				polls.Go(func() { received.Add(int32(len(s.receive(q, in{"WaitTimeSeconds": 8})))) })
 			}
 			s.send(q, "x")
 			polls.Wait()

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 
 	"golang.org/x/sys/unix"
 )
@@ -59,8 +60,17 @@ func NewDisk(dir string, size int64) (*Disk, error) {
 	return d, nil
 }
 
+// attach mounts the image by a loop device that nobody has used for it. A mount
+// namespace that somebody made meanwhile keeps the file system from before, with its
+// device, and mount would take that again.
 func (d *Disk) attach() error {
-	return command(context.Background(), "mount", "-o", "loop,noatime", d.image, d.mount)
+	output, err := exec.Command("losetup", "--find", "--show", d.image).Output()
+	if err != nil {
+		return fmt.Errorf("losetup %s: %w", d.image, err)
+	}
+	device := strings.TrimSpace(string(output))
+	err = command(context.Background(), "mount", "-o", "noatime", device, d.mount)
+	return errors.Join(err, command(context.Background(), "losetup", "--detach", device)) // when it is unmounted
 }
 
 // Path returns where the file system is mounted.

@@ -3,7 +3,9 @@ package fault_test
 import (
 	"bytes"
 	"errors"
+	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"syscall"
 	"testing"
@@ -43,16 +45,31 @@ func appendTo(f *os.File, size int, sync bool) error {
 func TestBrokenDiskLosesWhatWasNotSynced(t *testing.T) {
 	d := newDisk(t)
 	path := filepath.Join(d.Path(), "log")
+	for breakAfterAppend(t, d, path) > time.Second {
+		t.Log("the kernel had the time to write by itself what was not synced")
+	}
+	if info, err := os.Stat(path); err != nil || info.Size() != 5000 {
+		t.Errorf("got %v %v, want the 5000 bytes that were synced", info, err)
+	}
+}
+
+// breakAfterAppend writes 5000 bytes to a new file and syncs them, writes as many
+// more, and breaks and remounts the disk. It returns the time from the second write
+// until the disk was broken.
+func breakAfterAppend(t *testing.T, d *fault.Disk, path string) time.Duration {
+	t.Helper()
 	f, err := os.Create(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(appendTo(f, 5000, true), appendTo(f, 5000, false)); err != nil {
+	if err := appendTo(f, 5000, true); err != nil {
 		t.Fatal(err)
 	}
-	if err := d.Break(); err != nil {
+	start := time.Now()
+	if err := errors.Join(appendTo(f, 5000, false), d.Break()); err != nil {
 		t.Fatal(err)
 	}
+	took := time.Since(start)
 	if err := appendTo(f, 1, true); !errors.Is(err, syscall.EIO) {
 		t.Errorf("write to a broken disk: %v, want EIO", err)
 	}
@@ -60,8 +77,41 @@ func TestBrokenDiskLosesWhatWasNotSynced(t *testing.T) {
 	if err := d.Remount(); err != nil {
 		t.Fatal(err)
 	}
-	if info, err := os.Stat(path); err != nil || info.Size() != 5000 {
-		t.Errorf("got %v %v, want the 5000 bytes that were synced", info, err)
+	return took
+}
+
+// A mount namespace that somebody makes keeps a disk that was broken, whatever is
+// unmounted here.
+func TestRemountBesideAnotherNamespace(t *testing.T) {
+	d := newDisk(t)
+	keeper := exec.Command("unshare", "--mount", "cat") // until its input ends
+	stdin, err := keeper.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	stdout, err := keeper.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := keeper.Start(); err != nil {
+		t.Skip(err)
+	}
+	t.Cleanup(func() {
+		if err := errors.Join(stdin.Close(), keeper.Wait()); err != nil && !t.Skipped() {
+			t.Error(err)
+		}
+	})
+	if _, err := stdin.Write([]byte("there")); err != nil {
+		t.Skip(err)
+	}
+	if _, err := io.ReadFull(stdout, make([]byte, len("there"))); err != nil {
+		t.Skip(err)
+	}
+	if err := errors.Join(d.Break(), d.Remount()); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(d.Path(), "log"), nil, 0o600); err != nil {
+		t.Errorf("after the power is back: %v", err)
 	}
 }
 

@@ -72,17 +72,17 @@ func TestNetworkLinks(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	if took := trip(t, conn, 5*time.Second); took == 0 {
+	if took := trip(t, conn, patience); took == 0 {
 		t.Fatal("no answer over good links")
 	}
 	n.Set(a, b, fault.Link{Delay: 50 * time.Millisecond, Jitter: time.Millisecond})
-	if took := trip(t, conn, 5*time.Second); took < 50*time.Millisecond {
+	if took := trip(t, conn, patience); took < 50*time.Millisecond {
 		t.Errorf("answer after %v over a slow link", took)
 	}
-	n.Set(a, b, fault.Link{Loss: 0.3})
+	n.Set(a, b, fault.Link{Loss: 0.2})
 	for range 5 {
-		if took := trip(t, conn, 20*time.Second); took == 0 {
-			t.Fatal("no answer over a link that loses a third")
+		if took := trip(t, conn, patience); took == 0 {
+			t.Fatal("no answer over a link that loses a fifth")
 		}
 	}
 	for _, cut := range [][2]*fault.Host{{a, b}, {b, a}} { // either way is enough
@@ -98,7 +98,7 @@ func TestNetworkLinks(t *testing.T) {
 		other.Close()
 		n.Heal()
 		b := []byte{0}
-		conn.SetDeadline(time.Now().Add(20 * time.Second))
+		conn.SetDeadline(time.Now().Add(patience))
 		if _, err := io.ReadFull(conn, b); err != nil {
 			t.Fatalf("what was sent over a link that was cut did not come afterwards: %v", err)
 		}

@@ -17,6 +17,10 @@ import (
 	"holdfast.internal/jepsen/fault"
 )
 
+// patience is how long a test waits for what must come. TCP that meets losses, or a
+// machine that stands still, tries again ever more rarely.
+const patience = 2 * time.Minute
+
 // fakeMode in the environment makes this test binary play a broker.
 const fakeMode = "HOLDFAST_FAKE_MODE"
 
@@ -64,7 +68,7 @@ func options(t *testing.T, mode string) fault.Options {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return fault.Options{Binary: self, DataDir: t.TempDir(), Env: []string{fakeMode + "=" + mode}, ReadyTimeout: 10 * time.Second}
+	return fault.Options{Binary: self, DataDir: t.TempDir(), Env: []string{fakeMode + "=" + mode}, ReadyTimeout: patience}
 }
 
 func start(t *testing.T) *fault.Node {

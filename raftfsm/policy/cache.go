@@ -1,7 +1,7 @@
 package policy
 
-// maxCached bounds the documents that a Cache keeps.
-const maxCached = 4096
+// MaxCached bounds the documents that a Cache keeps. Most take 2 KiB.
+const MaxCached = 1 << 15
 
 // Cache keeps documents by their text, so that a policy which many requests are
 // held against is parsed once. It is not safe for concurrent use, and changes no
@@ -18,7 +18,7 @@ func (c *Cache) Document(text string) *Document {
 	if err != nil {
 		d = nil
 	}
-	if c.documents == nil || len(c.documents) >= maxCached {
+	if c.documents == nil || len(c.documents) >= MaxCached {
 		c.documents = make(map[string]*Document)
 	}
 	c.documents[text] = d

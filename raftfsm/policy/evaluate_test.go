@@ -2,6 +2,7 @@ package policy_test
 
 import (
 	"errors"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -302,8 +303,11 @@ func TestCache(t *testing.T) {
 	if c.Document("x").AllowsSend(queue, topic, "111111111111", 0) {
 		t.Error("a malformed policy allows")
 	}
-	for i := range 10_000 {
-		c.Document(strings.Repeat(" ", i%4000) + statement())
+	for i := range policy.MaxCached { // one too many
+		c.Document(strconv.Itoa(i))
+	}
+	if again := c.Document(statement()); again == nil || again == d {
+		t.Errorf("after %d others: got %p, want another than %p", policy.MaxCached, again, d)
 	}
 }
 
