@@ -208,7 +208,7 @@ func TestDiskFailsAtFirstStart(t *testing.T) {
 	c.InMemory.stable = termlessStable{raft.NewInmemStore()}
 	ended := make(chan int, 1)
 	c.Fatal = func(code int, _ error) { ended <- code }
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	go func() { _, _ = Start(ctx, c) }() // the process ends before it returns
 	select {

@@ -221,8 +221,8 @@ func sendMessage(r *request) error {
 	if m.size() > sqs.MaxMessageSize {
 		return r.tooLong(queue)
 	}
-	if trace := r.http.Request.Header.PeekCanonical(headerTrace); len(m.system) == 0 && len(trace) <= maxTrace && sqs.ValidText(trace) {
-		m.content.TraceHeader = string(trace)
+	if len(m.system) == 0 {
+		m.content.TraceHeader = r.traceHeader()
 	}
 	entry, record := r.seal(&m, fifo)
 	sent, err := ask[sqs.SendMessageBatchResult](r, sqs.SendMessageBatch{Queue: queue, Entries: []sqs.SendEntry{entry}}, record)
@@ -234,6 +234,16 @@ func sendMessage(r *request) error {
 	}
 	r.writeSent(&m, sent.Entries[0])
 	return nil
+}
+
+// traceHeader is the request's trace header; empty if it could not be an
+// AWSTraceHeader of a message.
+func (r *request) traceHeader() string {
+	trace := r.http.Request.Header.PeekCanonical(headerTrace)
+	if len(trace) > maxTrace || !sqs.ValidText(trace) {
+		return ""
+	}
+	return string(trace)
 }
 
 // tooLong answers a message larger than any queue takes, with the limit of

@@ -34,7 +34,7 @@ func (r *request) readDraft(in wire.Input, topic sns.TopicKey, path string, foun
 	subject, hasSubject := in.Text("Subject")
 	d.message = sns.Message{
 		ID: r.server.config.NewID(), TopicARN: sns.TopicARN(r.settings.Region, topic), Subject: subject,
-		TraceHeader: string(r.http.Request.Header.PeekCanonical(headerTrace)),
+		TraceHeader: r.traceHeader(),
 	}
 	d.message.Attributes, d.refusal = readAttributes(in, path, found)
 	d.readIDs(in)

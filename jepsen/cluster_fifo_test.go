@@ -45,7 +45,7 @@ func (s *clusterStorm) die() func() {
 				s.c.kill(n)
 			}
 		}
-		time.Sleep(time.Duration(s.random.Int64N(int64(500 * time.Millisecond)))) // of death
+		time.Sleep(time.Duration(s.random.Int64N(int64(300 * time.Millisecond)))) // of death
 		s.c.start()
 	}
 }
@@ -55,7 +55,7 @@ func (s *clusterStorm) die() func() {
 // extended and deleted on others. Every promise of FIFO queues is kept.
 func TestClusterKillFIFO(t *testing.T) {
 	const window = 2 * time.Second
-	plan := killPlan{kills: len(deaths), low: 300 * time.Millisecond, high: 1500 * time.Millisecond, minSent: 300, snapshot: "300"}
+	plan := killPlan{kills: len(deaths), low: 300 * time.Millisecond, high: 1200 * time.Millisecond, minSent: 300, snapshot: "300"}
 	switch {
 	case *long:
 		plan = killPlan{kills: 60, low: 300 * time.Millisecond, high: 6 * time.Second, minSent: 4000, snapshot: "1500"}

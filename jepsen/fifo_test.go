@@ -34,7 +34,7 @@ func fifoDemands(c checker.Coverage, plan killPlan) []demand {
 		{"leases over a kill", c.LeasesAcross, plan.kills / 2},
 		{"repeated sends", c.Repeats, plan.minSent / 20},
 		{"repeated sends after a kill", c.RepeatAcross, plan.kills},
-		{"repeated sends after one without an answer", c.Retried, plan.kills / 3},
+		{"repeated sends after one without an answer", c.Retried, plan.kills / 6},
 		{"handles used after a kill", c.AcrossFaults, plan.kills},
 		{"ids used anew after their window", c.Renewals, plan.kills},
 		{"deletes", c.Deletes, plan.minSent / 4},

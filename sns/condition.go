@@ -45,6 +45,16 @@ func (c *conditions) onlyAbsent() bool {
 	return len(c.texts)+len(c.addresses)+len(c.numbers)+len(c.matchers) == 0 && c.words == 0 && !c.exists
 }
 
+// patterns is how many patterns may have to be tried one by one.
+func (c *conditions) patterns() (n int) {
+	for i := range c.matchers {
+		if m := &c.matchers[i]; m.kind != equals {
+			n += len(m.texts) + len(m.wildcards)
+		}
+	}
+	return n
+}
+
 // match reports whether a value of the key matches.
 func (c *conditions) match(d *document, v *value) bool {
 	if c.exists {

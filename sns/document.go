@@ -51,7 +51,8 @@ type element struct {
 // span are the values of a path.
 type span struct {
 	from, to int32
-	nested   bool // one of them is in an element
+	bytes    int32 // of their texts
+	nested   bool  // one of them is in an element
 }
 
 func (s span) empty() bool { return s.from >= s.to }
@@ -116,6 +117,7 @@ func (d *document) group() {
 		s := &d.spans[d.values[i].path]
 		grouped = grouped && (s.to == 0 || d.values[i-1].path == d.values[i].path)
 		s.to++
+		s.bytes += int32(len(d.textOf(&d.values[i])))
 		s.nested = s.nested || d.values[i].element != 0
 	}
 	if grouped {

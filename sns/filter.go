@@ -47,7 +47,20 @@ type FilterPolicy struct {
 	scope    FilterScope
 	keys     [][]string // the paths that it looks at, as names; at most maxFilterKeys
 	branches []branch   // what $or expands to; one of them must match
+	costs    [maxFilterKeys]cost
 }
+
+// cost is the work of looking at a key's values: for each of them, and for each
+// bytesPerWork bytes of their texts.
+type cost struct{ value, text int }
+
+// What else is as much work as one value: bytes of text to search, patterns to try,
+// names of a path to follow.
+const (
+	bytesPerWork    = 256
+	patternsPerWork = 8
+	namesPerWork    = 16
+)
 
 // branch is one way to match: each of terms must match a value, all of them in
 // the same elements of arrays, where no value of the absent keys may be.
@@ -62,7 +75,8 @@ type term struct {
 }
 
 // Evaluate holds the message against the policy. Its time grows linearly with
-// the values of the message that the keys of the policy name, and it allocates
+// the values of the message that the keys of the policy name, and with the patterns
+// times the bytes that they are searched in (Payload.Work), and it allocates
 // nothing once m was looked at in this scope. It uses m as scratch space: no two
 // evaluations of one m at the same time.
 func (p *FilterPolicy) Evaluate(m *Payload) FilterOutcome {
@@ -77,7 +91,7 @@ func (p *FilterPolicy) Evaluate(m *Payload) FilterOutcome {
 	var found [maxFilterKeys]span
 	for i, key := range p.keys {
 		found[i] = d.find(key)
-		m.work += found[i].len() * len(p.branches)
+		m.work += len(key)/namesPerWork + found[i].len()*p.costs[i].value + int(found[i].bytes)/bytesPerWork*p.costs[i].text
 	}
 	for i := range p.branches {
 		if p.branches[i].matches(d, &found) {

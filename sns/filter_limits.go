@@ -65,7 +65,22 @@ func (p *FilterPolicy) expand(root *filterObject) error {
 	for i := range expanded {
 		p.split(&expanded[i], 0, branch{})
 	}
+	p.weigh()
 	return nil
+}
+
+// weigh works out the costs of the keys.
+func (p *FilterPolicy) weigh() {
+	for i := range p.costs {
+		p.costs[i] = cost{value: len(p.branches), text: len(p.branches)}
+	}
+	for i := range p.branches {
+		for _, t := range p.branches[i].terms {
+			patterns := t.conditions.patterns()
+			p.costs[t.key].value += patterns / patternsPerWork
+			p.costs[t.key].text += patterns
+		}
+	}
 }
 
 // expander makes the branches of a policy.

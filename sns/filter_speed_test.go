@@ -89,6 +89,30 @@ func TestFilterWork(t *testing.T) {
 	if got, want := m.Work(), 2*(1+3+1); got != want {
 		t.Errorf("got %d, want %d", got, want)
 	}
+	var prefixes []string
+	for i := range 800 {
+		prefixes = append(prefixes, fmt.Sprintf(`"p%d"`, i))
+	}
+	text := `{"a":"` + strings.Repeat("x", 25_600) + `"}`
+	for _, c := range []struct {
+		name, policy, body string
+		want               int
+	}{
+		{"names of a path", `{"` + strings.Repeat("a.", 1599) + `a":["x"]}`, `{}`, 1 + 100},
+		{"patterns", `{"a":[{"anything-but":{"prefix":[` + strings.Join(prefixes, ",") + `]}}]}`, `{"a":"x"}`, 1 + 1 + 100},
+		{"a long text", `{"a":["x"]}`, text, 1 + 1 + 100},
+		{"a long text, and patterns", `{"a":[{"wildcard":"a*b"},{"wildcard":"b*c"},{"suffix":"z"}]}`, text, 1 + 1 + 400},
+	} {
+		p, err := sns.ParseFilterPolicy(c.policy, sns.MessageBodyScope)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := sns.NewPayload(nil, c.body)
+		p.Matches(m)
+		if got := m.Work(); got != c.want {
+			t.Errorf("%s: got %d, want %d", c.name, got, c.want)
+		}
+	}
 }
 
 // TestFilterHostile: what is made to be slow is not. Each of these takes minutes

@@ -55,7 +55,7 @@ type broker struct {
 	admin     *http.Server
 	peers     *peer.Credentials // nil: in the clear, or alone
 	ended     chan error        // from a port that stopped serving by itself
-	hangup    chan os.Signal    // SIGHUP, when there is a certificate to reread
+	hangup    chan os.Signal    // SIGHUP
 }
 
 // startBroker looks at the certificate and opens the ports first: what is wrong
@@ -134,10 +134,8 @@ func (b *broker) start(ctx context.Context, f *serveFlags) error {
 		ReadHeaderTimeout: adminHeaderTimeout,
 		ErrorLog:          slog.NewLogLogger(b.log.Handler(), slog.LevelDebug),
 	}
-	if b.https || b.peers != nil {
-		b.hangup = make(chan os.Signal, 1)
-		signal.Notify(b.hangup, syscall.SIGHUP)
-	}
+	b.hangup = make(chan os.Signal, 1)
+	signal.Notify(b.hangup, syscall.SIGHUP)
 	return nil
 }
 
@@ -151,7 +149,8 @@ func (b *broker) apiURL() string {
 func (b *broker) adminURL() string { return portURL("http", b.adminPort.Addr()) }
 
 // wait returns when ctx is done and the broker has stopped, or when a port
-// fails. On SIGHUP it rereads the certificates.
+// fails. On SIGHUP it rereads the certificates; without any it stops, since then a
+// terminal was closed.
 func (b *broker) wait(ctx context.Context) error {
 	defer signal.Stop(b.hangup)
 	expiry := time.NewTicker(expiryEvery)
@@ -166,6 +165,10 @@ func (b *broker) wait(ctx context.Context) error {
 			b.stop()
 			return fmt.Errorf("serve: %w", err)
 		case <-b.hangup:
+			if !b.https && b.peers == nil {
+				b.stop()
+				return nil
+			}
 			b.reread()
 		case now := <-expiry.C:
 			tellExpiry(b.certificates(), now, b.log)

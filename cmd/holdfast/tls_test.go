@@ -95,6 +95,16 @@ func TestExpiryIsTold(t *testing.T) {
 	}
 }
 
+// Without a certificate a hangup ends the node in good order, as SIGTERM does.
+func TestHangupEndsNode(t *testing.T) {
+	s := serve(t, t.TempDir())
+	hangUp(t)
+	waitForLog(t, s, `"stopped"`)
+	if code := s.stop(); code != 0 {
+		t.Errorf("got exit code %d, want 0", code)
+	}
+}
+
 func TestCertificateIsMissing(t *testing.T) {
 	none, data := filepath.Join(t.TempDir(), "none.pem"), filepath.Join(t.TempDir(), "data")
 	out := command(t, exitNo, "serve", "--data", data, "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0",

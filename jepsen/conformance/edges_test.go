@@ -310,14 +310,7 @@ func TestEdges(t *testing.T) {
 			s.failed("SendMessage", s.do(r2), queueMissing)
 		}},
 		{id: "identity", title: "sts GetCallerIdentity on the same port", only: queryWire, play: func(s *scene) {
-			r := request{
-				header: map[string]string{
-					"Content-Type":  "application/x-www-form-urlencoded; charset=utf-8",
-					"Authorization": "AWS4-HMAC-SHA256 Credential=AKIDEXAMPLE/20260101/eu-west-1/sts/aws4_request, SignedHeaders=host, Signature=00",
-				},
-				body: []byte("Action=GetCallerIdentity&Version=2011-06-15"),
-			}
-			status, body := s.raw(r)
+			status, body := s.raw(request{header: signature("sts"), body: []byte("Action=GetCallerIdentity&Version=2011-06-15")})
 			if status != http.StatusOK || !strings.Contains(body, "<Account>000000000000</Account>") || !strings.Contains(body, "<Arn>arn:aws:") {
 				s.Errorf("got %d %s, want the account", status, body)
 			}

@@ -278,16 +278,16 @@ func (s *scene) attributes(url string, names ...string) map[string]string {
 	if len(names) == 0 {
 		names = []string{"All"}
 	}
-	return attributesIn(s.ok("GetQueueAttributes", in{"QueueUrl": url, "AttributeNames": names}))
+	return attributesOf(s.ok("GetQueueAttributes", in{"QueueUrl": url, "AttributeNames": names}))
 }
 
-// attributesIn are the attributes in an output.
-func attributesIn(out tree) map[string]string {
-	m := map[string]string{}
-	for _, name := range out.names("Attributes") {
-		m[name] = out.text("Attributes", name)
+// attributesOf are those in an output, or of a message.
+func attributesOf(t tree) map[string]string {
+	got := map[string]string{}
+	for _, name := range t.names("Attributes") {
+		got[name] = t.text("Attributes", name)
 	}
-	return m
+	return got
 }
 
 // hasAttributes checks some attributes of a queue: name, value …; "-" means absent.

@@ -87,12 +87,18 @@ func TestDelivery(t *testing.T) {
 		{id: "trace", title: "the trace header", play: func(s *stage) {
 			topic, queueURL, _ := s.subscribed()
 			const header = "Root=1-5759e988-bd862e3fe1be46a994272793;Sampled=1"
-			r := snsRequest("Publish", in{"TopicArn": topic, "Message": "m"})
-			r.header["X-Amzn-Trace-Id"] = header
-			s.succeeded("Publish", s.request(r))
-			m := s.one(queueURL, in{"AttributeNames": []string{"AWSTraceHeader"}, "WaitTimeSeconds": 5})
-			if got := m.text("Attributes", "AWSTraceHeader"); got != header {
-				s.Errorf("got %q, want %q", got, header)
+			for given, want := range map[string]string{
+				header:                    header,
+				"Root=\xff":               "", // what no message can have is not passed on
+				strings.Repeat("x", 1025): "",
+			} {
+				r := snsRequest("Publish", in{"TopicArn": topic, "Message": "m"})
+				r.header["X-Amzn-Trace-Id"] = given
+				s.succeeded("Publish", s.request(r))
+				m := s.one(queueURL, in{"AttributeNames": []string{"AWSTraceHeader"}, "WaitTimeSeconds": 5})
+				if got := m.text("Attributes", "AWSTraceHeader"); got != want {
+					s.Errorf("got %q, want %q", got, want)
+				}
 			}
 		}},
 		{id: "C77-C78", title: "denied, or gone", play: func(s *stage) {
@@ -206,14 +212,6 @@ func flat(e tree) map[string]string {
 		}
 	}
 	return m
-}
-
-func attributesOf(m tree) map[string]string {
-	got := map[string]string{}
-	for _, name := range m.names("Attributes") {
-		got[name] = m.text("Attributes", name)
-	}
-	return got
 }
 
 // inOrder checks the members of a JSON object, in their order.

@@ -1,5 +1,7 @@
 package conformance
 
+import "strconv"
+
 // fifoPair makes a FIFO topic and a FIFO queue that is subscribed to it.
 func (s *stage) fifoPair(contentBased string) (topic, queueURL string) {
 	s.Helper()
@@ -20,7 +22,7 @@ func variants(name string, play func(s *stage, g *snsGolden, contentBased bool))
 
 var recordedFIFO = []act{
 	variants("test_message_to_fifo_sqs", func(s *stage, g *snsGolden, contentBased bool) {
-		topic, queueURL := s.fifoPair(boolean(contentBased))
+		topic, queueURL := s.fifoPair(strconv.FormatBool(contentBased))
 		message := in{"TopicArn": topic, "Message": "Test", "MessageGroupId": "message-group-id-1"}
 		if !contentBased {
 			message["MessageDeduplicationId"] = "message-deduplication-id-1"
@@ -54,9 +56,9 @@ var recordedFIFO = []act{
 		}
 	}},
 	variants("test_publish_batch_messages_from_fifo_topic_to_fifo_queue", func(s *stage, g *snsGolden, contentBased bool) {
-		topic := s.fifoTopic("ContentBasedDeduplication", boolean(contentBased))
+		topic := s.fifoTopic("ContentBasedDeduplication", strconv.FormatBool(contentBased))
 		g.sns("topic-attrs", "GetTopicAttributes", in{"TopicArn": topic})
-		queueURL := s.scene.create(s.name()+".fifo", "FifoQueue", "true", "ContentBasedDeduplication", boolean(contentBased))
+		queueURL := s.scene.create(s.name()+".fifo", "FifoQueue", "true", "ContentBasedDeduplication", strconv.FormatBool(contentBased))
 		sub := s.subscribe(topic, queueURL, "RawMessageDelivery", "true")
 		g.sns("sub-attrs-raw-true", "GetSubscriptionAttributes", in{"SubscriptionArn": sub})
 		batch := in{"TopicArn": topic, "PublishBatchRequestEntries": fifoEntries("MessageDeduplicationId-", 0, !contentBased)}
@@ -88,7 +90,7 @@ var recordedFIFO = []act{
 		g.received("dedup-messages", queueURL, in{"WaitTimeSeconds": 0})
 	}},
 	variants("test_fifo_topic_to_regular_sqs", func(s *stage, g *snsGolden, contentBased bool) {
-		topic, queueURL := s.fifoTopic("ContentBasedDeduplication", boolean(contentBased)), s.queue()
+		topic, queueURL := s.fifoTopic("ContentBasedDeduplication", strconv.FormatBool(contentBased)), s.queue()
 		s.subscribe(topic, queueURL)
 		message := in{"TopicArn": topic, "Message": "Test", "MessageGroupId": "message-group-id-1"}
 		if !contentBased {
@@ -99,13 +101,6 @@ var recordedFIFO = []act{
 		s.done("Publish", message)
 		g.received("dedup-messages", queueURL, in{"WaitTimeSeconds": 0})
 	}),
-}
-
-func boolean(b bool) string {
-	if b {
-		return "true"
-	}
-	return "false"
 }
 
 // fifoEntries are the three messages of the recorded batches.

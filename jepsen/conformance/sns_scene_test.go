@@ -128,13 +128,13 @@ func topicName(arn string) string { return arn[strings.LastIndexByte(arn, ':')+1
 // topicAttributes are those of a topic.
 func (s *stage) topicAttributes(topic string) map[string]string {
 	s.Helper()
-	return attributesIn(s.done("GetTopicAttributes", in{"TopicArn": topic}))
+	return attributesOf(s.done("GetTopicAttributes", in{"TopicArn": topic}))
 }
 
 // subscriptionAttributes are those of a subscription.
 func (s *stage) subscriptionAttributes(subscription string) map[string]string {
 	s.Helper()
-	return attributesIn(s.done("GetSubscriptionAttributes", in{"SubscriptionArn": subscription}))
+	return attributesOf(s.done("GetSubscriptionAttributes", in{"SubscriptionArn": subscription}))
 }
 
 // setTopic sets an attribute of a topic.
