@@ -2,6 +2,7 @@ package raftfsm
 
 import (
 	"errors"
+	"reflect"
 	"testing"
 	"time"
 
@@ -141,4 +142,13 @@ func TestRegionIsFixedWhileThereAreQueues(t *testing.T) {
 	m.must(SetSetting{Name: "region", Value: "eu-central-1"}) // no change
 	m.must(sqs.DeleteQueue{Queue: testQueue("q")})
 	m.must(SetSetting{Name: "region", Value: "us-east-1"})
+}
+
+// TestSigningKeyRefused: an answer is in the digest, so its text is our own.
+func TestSigningKeyRefused(t *testing.T) {
+	m := newTestMachine(t)
+	want := &SettingError{"sns-signing-key", "", "it is no RSA key with a certificate"}
+	if err := m.do(AddSigningKey{Key: SigningKey{Private: []byte("x")}}).Err; !reflect.DeepEqual(err, want) {
+		t.Errorf("got %v, want %v", err, want)
+	}
 }

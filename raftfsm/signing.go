@@ -144,7 +144,8 @@ func (m *Machine) addSigningKey(c AddSigningKey) error {
 		key.From = 0
 	}
 	if _, err := key.parse(); err != nil {
-		return &SettingError{"sns-signing-key", "", err.Error()}
+		// Not the library's words: they may be others in another program.
+		return &SettingError{"sns-signing-key", "", "it is no RSA key with a certificate"}
 	}
 	keys := append([]SigningKey(nil), s.SigningKeys...)
 	s.SigningKeys = append(keys[max(0, len(keys)-maxSigningKeys+1):], key)

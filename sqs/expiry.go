@@ -101,6 +101,20 @@ func (m *messages) endLeases(now Time, left *steps) {
 	}
 }
 
+// lateDelays is how many lists with delayed messages a queue may have before pulses
+// end their delays, too: whoever counts looks at each list that has come due since.
+const lateDelays = maxSteps
+
+// delaysDue is when a pulse is to end delays: some time after they are over, so that
+// there is one for many, and never while there are few.
+func (m *messages) delaysDue() Time {
+	if m.waiting.count <= lateDelays {
+		return never
+	}
+	id, _ := m.waiting.first()
+	return m.byNext(id).at.Add(time.Second)
+}
+
 func (m *messages) endDelays(now Time, left *steps) {
 	for {
 		id, ok := m.waiting.first()

@@ -30,7 +30,9 @@ func (s *State) sendMessageBatch(at Moment, c SendMessageBatch) (Result, []Event
 // expectSent notes when what was just sent is to be dropped.
 func (s *State) expectSent(at Moment, q *queue) {
 	s.expect(q, at.Now)
-	if q.fifo != nil && at.Rules.DedupWindow > 0 {
+	if q.fifo == nil {
+		s.expectDelays(q)
+	} else if at.Rules.DedupWindow > 0 {
 		s.due(q, at.Now.WindowEnd(at.Rules.DedupWindow))
 	}
 }

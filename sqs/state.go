@@ -92,7 +92,7 @@ func (s *State) tick(at *Moment) {
 }
 
 // Pulse does what time alone asks for: it frees the names of deleted queues, goes
-// on with move tasks, and drops expired messages. It takes at most maxSteps steps;
+// on with move tasks, drops expired messages, and ends delays when many do. It takes at most maxSteps steps;
 // NextPulse tells whether more is due.
 func (s *State) Pulse(at Moment) []Event {
 	s.tick(&at)
@@ -108,6 +108,8 @@ func (s *State) Pulse(at Moment) []Event {
 		if q.fifo != nil {
 			q.fifo.dedup.forget(at.Now, at.Rules.DedupWindow, forgottenByPulse)
 			q.fifo.attempts.forget(at.Now)
+		} else if q.messages.delaysDue() <= at.Now {
+			q.messages.endDelays(at.Now, &left)
 		}
 		s.reschedule(q)
 		if freed || full && !q.full(at) {
@@ -242,16 +244,24 @@ func (s *State) due(q *queue, at Time) {
 	}
 }
 
-// reschedule notes exactly when something of q expires.
+// reschedule notes exactly when a pulse has something to do in q.
 func (s *State) reschedule(q *queue) {
 	s.unschedule(q)
 	if oldest := q.oldest(); oldest != never {
 		s.expect(q, oldest)
 	}
 	if q.fifo == nil {
+		s.expectDelays(q)
 		return
 	}
 	if at := min(q.fifo.dedup.due(s.now, s.rules.DedupWindow), q.fifo.attempts.due(s.now)); at != never {
+		s.due(q, at)
+	}
+}
+
+// expectDelays notes that delays are to end in a standard queue.
+func (s *State) expectDelays(q *queue) {
+	if at := q.messages.delaysDue(); at != never {
 		s.due(q, at)
 	}
 }
