@@ -124,39 +124,6 @@ func TestFailedCalls(t *testing.T) {
 	}
 }
 
-// TestRefusalOfNumber: what certainly was not executed begins anew.
-func TestRefusalOfNumber(t *testing.T) {
-	for _, test := range []struct {
-		reason      raftfsm.SessionReason
-		maybe       bool
-		want        error
-		keepsNumber bool
-		keepsThis   bool // session
-	}{
-		{raftfsm.SessionUnknown, false, errAnew, false, false},
-		{raftfsm.SessionUnknown, true, ErrOutcomeUnknown, true, true},
-		{raftfsm.NumberFinished, false, errAnew, false, true},
-		{raftfsm.NumberFinished, true, ErrOutcomeUnknown, true, true},
-		{raftfsm.SessionFull, false, ErrNoLeader, true, true},
-		{raftfsm.SessionFull, true, ErrNoLeader, true, true},
-	} {
-		s := &session{id: 1}
-		g := &gateway{opened: s, renewed: make(chan struct{})}
-		n := numbering{session: s, origin: s.begin(nil), maybe: test.maybe}
-		err := n.refusal(g, &raftfsm.Outcome{Err: &raftfsm.SessionError{Reason: test.reason}})
-		now, _ := g.current()
-		if !errors.Is(err, test.want) || (n.origin.Number == 1) != test.keepsNumber || (now == s) != test.keepsThis || (n.session == s) != test.keepsThis {
-			t.Errorf("%v, maybe %v: got %v, number %d", test.reason, test.maybe, err, n.origin.Number)
-		}
-	}
-	n := numbering{}
-	for _, outcome := range []raftfsm.Outcome{{}, {Err: &sqs.Error{Code: sqs.OverLimit}}} {
-		if err := n.refusal(nil, &outcome); err != nil {
-			t.Errorf("got %v for an answer", err)
-		}
-	}
-}
-
 // TestGrantedTurnThatWasNotUsed: when the leader says that it has not proposed the
 // receive, nothing may have been executed.
 func TestGrantedTurnThatWasNotUsed(t *testing.T) {

@@ -128,6 +128,21 @@ func (id identity) write(dir string) error {
 	return nil
 }
 
+// makeDirs makes dir and what is missing above it, all with names that are on disk.
+func makeDirs(dir string) error {
+	if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	above := filepath.Dir(dir)
+	if err := makeDirs(above); err != nil {
+		return err
+	}
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		return err
+	}
+	return syncDir(above)
+}
+
 // writeSynced writes a file and waits until it is on disk.
 func writeSynced(path string, data []byte) error {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)

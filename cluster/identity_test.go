@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -59,5 +60,20 @@ func TestIdentityRefuses(t *testing.T) {
 				t.Errorf("got %v with exit code %d, want %v", err, ExitCode(err), ErrIdentity)
 			}
 		})
+	}
+}
+
+func TestMakeDirs(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "a", "b", "c")
+	for range 2 {
+		if err := makeDirs(dir); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if info, err := os.Stat(dir); err != nil || info.Mode() != fs.ModeDir|0o700 {
+		t.Errorf("got %v, %v; want a directory for the owner alone", info, err)
+	}
+	if err := makeDirs(filepath.Join(dir, "c\x00")); err == nil {
+		t.Error("a name that cannot be was made")
 	}
 }

@@ -416,6 +416,13 @@ func (n *Node) end() error {
 	return errors.Join(err, n.stores.close())
 }
 
+// handOver gives the leadership away before the node ends.
+func (n *Node) handOver() {
+	if !n.members.alone() && n.group.leading.Load() {
+		n.group.handOver(n.members.successor)
+	}
+}
+
 // cutOff breaks the connections with the others, and makes none any more.
 func (n *Node) cutOff() {
 	if n.port != nil {

@@ -3,6 +3,7 @@ package cluster
 import (
 	"crypto/rand"
 	"encoding/binary"
+	"fmt"
 	"sync"
 
 	"holdfast.internal/raftfsm"
@@ -11,6 +12,14 @@ import (
 // maxAcks is how many ranges of acknowledged numbers one operation carries; what
 // is left rides with the next.
 const maxAcks = 256
+
+// errAnew says that an operation was refused unexecuted because of its number, and
+// has to begin with another one.
+var errAnew = fmt.Errorf("%w: number refused", ErrNoLeader)
+
+// errForgotten says that what an operation has done, if anything, will never be
+// known: its session has ended, or its number is finished.
+var errForgotten = fmt.Errorf("%w: result forgotten", ErrOutcomeUnknown)
 
 // session numbers the operations of this node's clients, so that each can be sent
 // again until its answer arrives (raftfsm.OpenSession). It is safe for concurrent
@@ -60,4 +69,41 @@ func (s *session) end(o raftfsm.Origin, told bool) {
 	for _, r := range o.Acks {
 		s.answered = s.answered.Add(r)
 	}
+}
+
+// numbering is the place of an operation in the node's session.
+type numbering struct {
+	session *session
+	origin  raftfsm.Origin
+	maybe   bool // what has this number may have been executed
+}
+
+// refusal looks at an answer. The error is nil if it is one for the client; else
+// it says what is to be done: errAnew, ErrNoLeader (try again later), or errForgotten
+// (give up).
+func (n *numbering) refusal(g *gateway, outcome *raftfsm.Outcome) error {
+	refused, ok := outcome.Err.(*raftfsm.SessionError) //nolint:errorlint // an Outcome.Err is never wrapped
+	switch {
+	case !ok:
+		return nil
+	case refused.Reason == raftfsm.SessionFull:
+		return ErrNoLeader
+	case n.maybe:
+		return errForgotten
+	case refused.Reason == raftfsm.SessionUnknown:
+		g.replace(n.session, nil)
+		n.session, n.origin = nil, raftfsm.Origin{}
+	default:
+		n.retire(true)
+	}
+	return errAnew
+}
+
+// retire acknowledges the number, so that nothing is executed under it from now
+// on. told says whether its own acknowledgements have certainly been told.
+func (n *numbering) retire(told bool) {
+	if n.session != nil {
+		n.session.end(n.origin, told)
+	}
+	n.origin, n.maybe = raftfsm.Origin{}, false
 }

@@ -3,7 +3,6 @@ package cluster
 import (
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"sync/atomic"
 	"time"
@@ -48,7 +47,7 @@ type stores struct {
 // openStores opens the data directory: it takes the node's lock, finds out or
 // writes down who the node is, and opens log and snapshots.
 func openStores(c Config, fsyncs *histogram, fatal func(error)) (_ *stores, _ identity, err error) {
-	if err := os.MkdirAll(c.DataDir, 0o700); err != nil {
+	if err := makeDirs(c.DataDir); err != nil {
 		return nil, identity{}, fmt.Errorf("make data directory: %w", err)
 	}
 	member := len(c.Members) > 0

@@ -25,7 +25,6 @@ type Bodies struct {
 	open       *openChunk
 	generation uint64 // rises when OpenGeneration's commit replaces everything
 	unsaved    int64  // bytes in closed chunks that no WriteLive has written
-	held       int64  // bytes in closed chunks
 }
 
 // chunk is an immutable set of bodies with numbers of one interval.
@@ -156,7 +155,6 @@ func (b *Bodies) CloseChunk() {
 	_, limit := c.span()
 	b.closed = append(b.closed, c)
 	b.unsaved += c.bytes
-	b.held += c.bytes
 	b.open = &openChunk{first: limit, fixed: true}
 }
 
@@ -167,11 +165,4 @@ func (b *Bodies) Pending() int64 {
 	b.mu.RLock()
 	defer b.mu.RUnlock()
 	return b.open.bytes + b.unsaved
-}
-
-// Held is the size of all bodies in memory, in bytes.
-func (b *Bodies) Held() int64 {
-	b.mu.RLock()
-	defer b.mu.RUnlock()
-	return b.open.bytes + b.held
 }

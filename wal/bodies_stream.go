@@ -223,8 +223,6 @@ func (p *repacking) swap() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.generation == p.generation && p.taken > 0 {
-		old := b.closed[p.at : p.at+p.taken]
-		b.held += sumSizes(made) - sumSizes(old)
 		b.closed = slices.Concat(b.closed[:p.at], made, b.closed[p.at+p.taken:])
 	}
 	p.at += len(made)
@@ -244,7 +242,7 @@ func (b *Bodies) OpenGeneration(r io.Reader, next uint64) (commit func(), err er
 	return func() {
 		b.mu.Lock()
 		defer b.mu.Unlock()
-		b.closed, b.held, b.unsaved = chunks, sumSizes(chunks), 0
+		b.closed, b.unsaved = chunks, 0
 		b.open = &openChunk{first: next, fixed: true}
 		b.generation++
 	}, nil

@@ -287,8 +287,8 @@ func (r *rotation) certify(ca KeyPair) {
 
 // call asks another node over a new connection.
 func (r *rotation) call(to *rotation) error {
-	r.port.CloseConnections()
-	to.port.CloseConnections()
+	r.port.closeConnections()
+	to.port.closeConnections()
 	return eventually(func() error {
 		_, err := r.port.Call(r.t.Context(), to.port.Self(), MethodPropose, nil)
 		return err

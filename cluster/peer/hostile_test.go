@@ -314,18 +314,27 @@ func TestTooMuchInFlight(t *testing.T) {
 	})
 }
 
+// callsTo is a port named n1 whose first connection is answered by n2, and then served
+// as told.
+func callsTo(t *testing.T, serve func(net.Conn)) *Port {
+	t.Helper()
+	network := newPipes()
+	p := New(network, Config{Name: "n1", ClusterID: func() string { return "c" }, Dial: network.dial})
+	t.Cleanup(func() { p.Close() })
+	go func() {
+		conn, _ := network.Accept()
+		readHello(conn)
+		conn.Write(helloAnswer{accepted, "c", "n2"}.encode())
+		serve(conn)
+	}()
+	return p
+}
+
 // A peer that does not read fills the outbox; then callers wait, each as long as
 // it likes, and what was not written is known not to be.
 func TestPeerDoesNotRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		network := newPipes()
-		p := New(network, Config{Name: "n1", ClusterID: func() string { return "c" }, Dial: network.dial})
-		t.Cleanup(func() { p.Close() })
-		go func() {
-			conn, _ := network.Accept()
-			readHello(conn)
-			conn.Write(helloAnswer{accepted, "c", "n2"}.encode())
-		}()
+		p := callsTo(t, func(net.Conn) {})
 		results := make(chan error, 4)
 		call := func(within time.Duration) {
 			ctx, cancel := context.WithTimeout(t.Context(), within)
@@ -369,13 +378,7 @@ func TestPeerDoesNotRead(t *testing.T) {
 // know that there is none, whatever a caller's patience.
 func TestPeerReadsSlowly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		network := newPipes()
-		p := New(network, Config{Name: "n1", ClusterID: func() string { return "c" }, Dial: network.dial})
-		t.Cleanup(func() { p.Close() })
-		go func() {
-			conn, _ := network.Accept()
-			readHello(conn)
-			conn.Write(helloAnswer{accepted, "c", "n2"}.encode())
+		p := callsTo(t, func(conn net.Conn) {
 			for b := make([]byte, writePiece); t.Context().Err() == nil; {
 				_, _ = io.ReadFull(conn, b)
 				select {
@@ -383,7 +386,7 @@ func TestPeerReadsSlowly(t *testing.T) {
 				case <-t.Context().Done():
 				}
 			}
-		}()
+		})
 		start := func() error {
 			_, err := p.Start(t.Context(), Target{"n2", "x"}, MethodPropose, make([]byte, 12<<20))
 			synctest.Wait()
@@ -404,14 +407,8 @@ func TestPeerReadsSlowly(t *testing.T) {
 // A request whose caller left while it waited is not executed when it arrives.
 func TestRecalledRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		network := newPipes()
-		p := New(network, Config{Name: "n1", ClusterID: func() string { return "c" }, Dial: network.dial})
-		t.Cleanup(func() { p.Close() })
 		var seen []frameType
-		go func() {
-			conn, _ := network.Accept()
-			readHello(conn)
-			conn.Write(helloAnswer{accepted, "c", "n2"}.encode())
+		p := callsTo(t, func(conn net.Conn) {
 			time.Sleep(2 * time.Second) // it reads nothing for so long
 			for r := newFrameReader(conn, time.Now); ; {
 				f, err := r.next()
@@ -420,7 +417,7 @@ func TestRecalledRequest(t *testing.T) {
 				}
 				seen = append(seen, f.kind)
 			}
-		}()
+		})
 		call := func(within time.Duration) error {
 			ctx, cancel := context.WithTimeout(t.Context(), within)
 			defer cancel()

@@ -169,9 +169,9 @@ func (p *Port) Serve() error {
 	}
 }
 
-// CloseConnections breaks every connection at once, in both directions. The port
+// closeConnections breaks every connection at once, in both directions. The port
 // goes on listening: who ends the process calls Close as well.
-func (p *Port) CloseConnections() { p.closeIf(func(string) bool { return true }) }
+func (p *Port) closeConnections() { p.closeIf(func(string) bool { return true }) }
 
 // CloseConnectionsOf breaks the connections with one node, in both directions.
 func (p *Port) CloseConnectionsOf(name string) {
@@ -226,7 +226,7 @@ func (p *Port) Abort() error {
 	for _, l := range layers {
 		l.end()
 	}
-	p.CloseConnections()
+	p.closeConnections()
 	if errors.Is(err, net.ErrClosed) {
 		return nil
 	}

@@ -133,7 +133,7 @@ func TestCancel(t *testing.T) {
 		t.Errorf("handler that ended: got %q, want none", got)
 	default:
 	}
-	n2.CloseConnections()
+	n2.closeConnections()
 	if err := <-result; !errors.Is(err, ErrBroken) {
 		t.Errorf("call whose connection broke: got %v, want ErrBroken", err)
 	}
