@@ -11,8 +11,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lingerTime is how long a client may go on sending what will not be read.
-const lingerTime = 5 * time.Second
+// lingerTime is how long a client may go on sending what will not be read: as long as
+// a request may take to come in.
+const lingerTime = 30 * time.Second
 
 // connections knows all that is open, so that it can be closed at once.
 type connections struct {

@@ -109,7 +109,7 @@ func eventually(is func() bool) bool {
 	}
 }
 
-func write(t *testing.T, w io.Writer, text string) {
+func write(t testing.TB, w io.Writer, text string) {
 	t.Helper()
 	if _, err := io.WriteString(w, text); err != nil {
 		t.Fatal(err)

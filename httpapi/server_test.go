@@ -15,7 +15,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/cockroachdb/datadriven"
 	"github.com/valyala/fasthttp"
@@ -129,17 +128,20 @@ func (e *endpoint) raw(text string) response {
 	e.t.Helper()
 	conn := e.dial(false)
 	defer conn.Close()
-	if _, err := conn.Write([]byte(text)); err != nil {
-		e.t.Fatal(err)
-	}
+	write(e.t, conn, text)
+	return readAnswer(e.t, conn)
+}
+
+func readAnswer(t testing.TB, conn net.Conn) response {
+	t.Helper()
 	resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
 	if err != nil {
-		e.t.Fatal(err)
+		t.Fatal(err)
 	}
 	defer resp.Body.Close()
 	body, err := io.ReadAll(resp.Body)
 	if err != nil {
-		e.t.Fatal(err)
+		t.Fatal(err)
 	}
 	return response{resp.StatusCode, map[string]string{"status line": resp.Status}, string(body)}
 }
@@ -168,28 +170,40 @@ func TestStatusLine(t *testing.T) {
 // TestUnparsedRequests looks at answers to what nobody could read: an SDK of either
 // service finds code and message in them.
 func TestUnparsedRequests(t *testing.T) {
-	e := serve(t, newStateBroker(), httpapi.Config{ReadTimeout: 100 * time.Millisecond})
+	e := serve(t, newStateBroker(), httpapi.Config{})
 	for request, want := range map[string]string{
 		"GET / HTTP/1.1\r\nHost: x\r\nX: " + strings.Repeat("x", 10_000): "431 RequestHeaderSectionTooLarge: The head of the request is larger than the limit.",
 		"GET / HTTP/1.1\r\n\r\n": "400 MalformedInput: The request is not valid HTTP.",
-		"GET / HTTP/1.1\r\n":     "408 RequestTimeout: The request did not come in time.",
 	} {
-		r := e.raw(request)
-		var document struct {
-			XMLName   xml.Name `xml:"ErrorResponse"`
-			Type      string   `xml:"Error>Type"`
-			Code      string   `xml:"Error>Code"`
-			Message   string   `xml:"Error>Message"`
-			RequestID string   `xml:"RequestId"`
-		}
-		if err := xml.Unmarshal([]byte(r.body), &document); err != nil {
-			t.Errorf("%.80q: got %q: %v", request, r.body, err)
-			continue
-		}
-		if got := fmt.Sprintf("%d %s: %s", r.status, document.Code, document.Message); got != want || document.Type != "Sender" || document.RequestID == "" {
-			t.Errorf("%.80q: got %s %+v, want %s", request, got, document, want)
+		if got := e.raw(request).errorDocument(t); got != want {
+			t.Errorf("%.80q: got %s, want %s", request, got, want)
 		}
 	}
+	ln, broker := listen(t), newStateBroker()
+	client := dial(t, ln.Addr().String())
+	defer client.Close()
+	write(t, client, "GET / HTTP/1.1\r\n")
+	serveOn(t, ln, broker, broker, httpapi.Config{ReadTimeout: shortTimeout})
+	want := "408 RequestTimeout: The request did not come in time."
+	if got := readAnswer(t, client).errorDocument(t); got != want {
+		t.Errorf("a request that does not end: got %s, want %s", got, want)
+	}
+}
+
+// errorDocument is status, code and message of an error of the client in XML.
+func (r response) errorDocument(t *testing.T) string {
+	t.Helper()
+	var document struct {
+		XMLName   xml.Name `xml:"ErrorResponse"`
+		Type      string   `xml:"Error>Type"`
+		Code      string   `xml:"Error>Code"`
+		Message   string   `xml:"Error>Message"`
+		RequestID string   `xml:"RequestId"`
+	}
+	if err := xml.Unmarshal([]byte(r.body), &document); err != nil || document.Type != "Sender" || document.RequestID == "" {
+		t.Errorf("got %q: %+v, %v", r.body, document, err)
+	}
+	return fmt.Sprintf("%d %s: %s", r.status, document.Code, document.Message)
 }
 
 // TestMediaTypesInAnyCase sends names of media types and encodings as no SDK

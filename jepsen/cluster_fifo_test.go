@@ -54,7 +54,7 @@ func (s *clusterStorm) die() func() {
 // over. Clients go from node to node with each call: what is received on one is
 // extended and deleted on others. Every promise of FIFO queues is kept.
 func TestClusterKillFIFO(t *testing.T) {
-	const window = 2 * time.Second
+	window := dedupWindow()
 	plan := killPlan{kills: len(deaths), low: 300 * time.Millisecond, high: 1200 * time.Millisecond, minSent: 300, snapshot: "300"}
 	switch {
 	case *long:

@@ -7,11 +7,20 @@ import (
 	"holdfast.internal/jepsen/checker"
 )
 
+// dedupWindow is how long the nodes know a deduplication id: not long, so that many
+// are used anew, but longer than a node takes to start.
+func dedupWindow() time.Duration {
+	if raceEnabled {
+		return 5 * time.Second
+	}
+	return 3 * time.Second
+}
+
 // A node that is killed under load keeps the promises of FIFO queues: the order
 // and the lock of each group, deduplication within its window and not beyond,
 // sequence numbers.
 func TestKillFIFO(t *testing.T) {
-	const window = 2 * time.Second
+	window := dedupWindow()
 	plan := killPlan{kills: 3, low: 2 * time.Second, high: 4 * time.Second, minSent: 400, snapshot: "300"}
 	if raceEnabled || testing.Short() {
 		plan.minSent = 50

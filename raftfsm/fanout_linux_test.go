@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"testing"
 	"time"
 
@@ -18,40 +19,54 @@ func TestFanOutPauses(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes seconds")
 	}
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
+	// It is 2 to 3 ms where nobody else has the caches, and 8 ms on a machine with ten
+	// times too much to do.
+	const most = 25 * time.Millisecond
 	for _, c := range []struct{ subscriptions, publishes int }{{20_000, 1}, {100, 900}} {
-		m := fanOutMachine(t, c.subscriptions, sns.Attribute{Name: sns.FilterPolicyAttribute, Value: `{"kind":["order"]}`})
-		publishes := bytes.Repeat(AppendOperation(nil, Origin{}, m.publishEntry(t)), c.publishes)
-		command, err := AppendCommand(nil, Pulse{}, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		pulse := AppendOperation(nil, Origin{}, command)
-		longest, entries := time.Duration(0), 0
-		apply := func(operations []byte) {
-			m.index++
-			begin := threadTime(t)
-			m.Apply(&raft.Log{Index: m.index, Type: raft.LogCommand, Data: append(AppendEntryHeader(nil, m.now), operations...)})
-			longest = max(longest, threadTime(t)-begin)
-			entries++
-		}
-		percent := debug.SetGCPercent(-1) // the collector's work is not the entry's
-		for range 5 {
-			apply(publishes)
-			for m.state.topics.Totals().Waiting > 0 {
-				apply(pulse)
+		times := entryTimes(t, c.subscriptions, c.publishes)
+		// A machine that stands still under its kernel adds to the time of an entry, and
+		// to that of the same entry hardly again.
+		for tries := 1; tries < 3 && slices.Max(times) > most && !raceEnabled; tries++ {
+			for i, again := range entryTimes(t, c.subscriptions, c.publishes) {
+				times[i] = min(times[i], again)
 			}
 		}
-		debug.SetGCPercent(percent)
-		t.Logf("%d subscriptions, %d publishes: %d entries, the longest took %v", c.subscriptions, c.publishes, entries, longest)
-		if n, want := m.state.topics.Census()[0].Delivered, uint64(5*c.publishes*c.subscriptions); n != want {
-			t.Errorf("got %d copies, want %d", n, want)
-		}
-		// It is 2 to 3 ms where nobody else has the caches, and 8 ms on a machine with ten
-		// times too much to do.
-		if longest > 25*time.Millisecond && !raceEnabled {
+		longest := slices.Max(times)
+		t.Logf("%d subscriptions, %d publishes: %d entries, the longest took %v", c.subscriptions, c.publishes, len(times), longest)
+		if longest > most && !raceEnabled {
 			t.Errorf("an entry took %v", longest)
 		}
 	}
+}
+
+// entryTimes publishes five times to so many subscriptions, and returns how long each
+// entry took, in the same order each time.
+func entryTimes(t *testing.T, subscriptions, publishes int) (times []time.Duration) {
+	t.Helper()
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	m := fanOutMachine(t, subscriptions, sns.Attribute{Name: sns.FilterPolicyAttribute, Value: `{"kind":["order"]}`})
+	operations := bytes.Repeat(AppendOperation(nil, Origin{}, m.publishEntry(t)), publishes)
+	command, err := AppendCommand(nil, Pulse{}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pulse := AppendOperation(nil, Origin{}, command)
+	apply := func(operations []byte) {
+		m.index++
+		begin := threadTime(t)
+		m.Apply(&raft.Log{Index: m.index, Type: raft.LogCommand, Data: append(AppendEntryHeader(nil, m.now), operations...)})
+		times = append(times, threadTime(t)-begin)
+	}
+	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // the collector's work is not the entry's
+	for range 5 {
+		apply(operations)
+		for m.state.topics.Totals().Waiting > 0 {
+			apply(pulse)
+		}
+	}
+	if n, want := m.state.topics.Census()[0].Delivered, uint64(5*publishes*subscriptions); n != want {
+		t.Errorf("got %d copies, want %d", n, want)
+	}
+	return times
 }

@@ -1,10 +1,13 @@
 package sqs_test
 
 import (
+	"errors"
 	"runtime"
-	"syscall"
+	"slices"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"holdfast.internal/sqs"
 )
@@ -28,7 +31,7 @@ func TestLettingGoKeepsNobodyWaiting(t *testing.T) {
 		}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			longest := longestOf(t, test.start)
+			longest := longestOf(func() []time.Duration { return letGo(t, test.start) })
 			if t.Logf("at most %v", longest); longest > longestWait {
 				t.Errorf("one call took %v, want at most %v", longest, longestWait)
 			}
@@ -45,59 +48,67 @@ func TestFreezeKeepsNobodyWaiting(t *testing.T) {
 	if underRace || testing.Short() {
 		t.Skip("too slow to be measured")
 	}
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-	p := newPlayer(t)
-	p.flood(1_000_000, 10)
-	p.receive(500_000, time.Hour)
-	began := threadTime(t)
-	p.state.Freeze()
-	if took := threadTime(t) - began; took > longestWait {
-		t.Errorf("the copy took %v, want at most %v", took, longestWait)
-	}
-	began = threadTime(t)
-	p.receive(10, time.Hour)
-	if took := threadTime(t) - began; took > longestWait {
-		t.Errorf("a receive afterwards took %v, want at most %v", took, longestWait)
+	longest := longestOf(func() []time.Duration {
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		p := newPlayer(t)
+		p.flood(1_000_000, 10)
+		p.receive(500_000, time.Hour)
+		return []time.Duration{
+			threadTime(t, func() { p.state.Freeze() }),
+			threadTime(t, func() { p.receive(10, time.Hour) }),
+		}
+	})
+	if t.Logf("at most %v", longest); longest > longestWait {
+		t.Errorf("the copy or a receive afterwards took %v, want at most %v", longest, longestWait)
 	}
 }
 
-// longestOf fills a queue, has start let it go, and returns the time of the
-// longest call until nothing is left.
-func longestOf(t *testing.T, start func(p *player)) (longest time.Duration) {
+// longestOf is the longest of the calls that measure makes, in the same order each
+// time. A machine that stands still under its kernel adds to the time of a call, and
+// to that of the same call hardly again.
+func longestOf(measure func() []time.Duration) time.Duration {
+	times := measure()
+	for tries := 1; tries < 3 && slices.Max(times) > longestWait; tries++ {
+		for i, again := range measure() {
+			times[i] = min(times[i], again)
+		}
+	}
+	return slices.Max(times)
+}
+
+// letGo fills a queue, has start let it go, and returns the times of the calls until
+// nothing is left.
+func letGo(t *testing.T, start func(p *player)) (times []time.Duration) {
 	t.Helper()
 	p := newPlayer(t)
 	p.flood(1_000_000, 10)
 	p.receive(500_000, time.Second)
 	p.at.Now = p.at.Now.Add(2 * time.Minute)
-	timed := func(call func()) {
-		began := threadTime(t)
-		call()
-		longest = max(longest, threadTime(t)-began)
-	}
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	timed(func() { start(p) })
+	times = append(times, threadTime(t, func() { start(p) }))
 	for {
 		at, due := p.state.NextPulse()
 		if !due || at > p.at.Now {
 			break
 		}
-		timed(func() { p.state.Pulse(p.at) })
+		times = append(times, threadTime(t, func() { p.state.Pulse(p.at) }))
 	}
 	if n := p.state.Messages(); n != 0 {
 		t.Errorf("%d messages are left", n)
 	}
-	return longest
+	return times
 }
 
-// threadTime is the processor time that this thread has used.
-func threadTime(t *testing.T) time.Duration {
+// threadTime is the processor time that this thread takes for a call.
+func threadTime(t *testing.T, call func()) time.Duration {
 	t.Helper()
-	const thread = 1 // RUSAGE_THREAD
-	var usage syscall.Rusage
-	if err := syscall.Getrusage(thread, &usage); err != nil {
+	var began, ended unix.Timespec
+	err := unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &began)
+	call()
+	if err := errors.Join(err, unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &ended)); err != nil {
 		t.Fatal(err)
 	}
-	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
+	return time.Duration(ended.Nano() - began.Nano())
 }
