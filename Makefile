@@ -25,7 +25,7 @@ build:
 run: build
 	exec bin/holdfast serve $(ARGS)
 
-## cluster: three nodes on ./holdfast-cluster behind a balancer; Ctrl-C ends all
+## cluster: three nodes on ./holdfast-cluster behind a balancer; Ctrl-C ends all (flags in ARGS)
 cluster: build
 	$(GO) build -o bin/holdfast-trial ./jepsen/trial
 	exec bin/holdfast-trial $(ARGS)

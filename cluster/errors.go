@@ -25,8 +25,8 @@ var ErrOutcomeUnknown = errors.New("outcome unknown")
 // a snapshot, memory, disk reserve). Nothing was done.
 var ErrOverloaded = errors.New("overloaded")
 
-// ErrIdentity says that a data directory belongs to another node, or was written
-// by a newer version. Nothing in it was changed.
+// ErrIdentity says that a data directory belongs to another node, or is of another
+// format. Nothing in it was changed.
 var ErrIdentity = errors.New("wrong data directory")
 
 // ErrRestore says that no snapshot in the data directory could be restored.
@@ -39,7 +39,7 @@ const (
 	ExitLogError = 4 // a write or fsync of the log, or of the vote, failed
 	ExitStall    = 5 // a write of the log, or of the vote, hangs
 	ExitNoSpace  = 6 // the disk is full
-	ExitIdentity = 7 // another node's data directory, or a newer format
+	ExitIdentity = 7 // another node's data directory, or another version's format
 	ExitDigest   = 8 // this node's state differs from all others'
 	ExitRestore  = 9 // a snapshot could not be restored
 )
@@ -52,7 +52,7 @@ func ExitCode(err error) int {
 		return 0
 	case errors.Is(err, wal.ErrCorrupt):
 		return ExitCorrupt
-	case errors.Is(err, ErrIdentity):
+	case errors.Is(err, ErrIdentity), errors.Is(err, wal.ErrFormat):
 		return ExitIdentity
 	case errors.Is(err, syscall.EIO):
 		return ExitLogError

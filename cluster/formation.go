@@ -25,6 +25,10 @@ const (
 	// formTimeout is how long one of them may take over the answer.
 	formTimeout = time.Second
 
+	// formGrace is how long a cluster may take to form before what it waits for becomes
+	// a warning: nodes that are started together do not come up at once.
+	formGrace = 5 * time.Second
+
 	// formRemind is how often it is logged what a node waits for.
 	formRemind = time.Minute
 )
@@ -143,6 +147,7 @@ func (f *formation) run(ctx context.Context) error {
 	defer ticker.Stop()
 	reminder := time.NewTicker(formRemind)
 	defer reminder.Stop()
+	late, level := time.After(formGrace), slog.LevelInfo
 	said := ""
 	for f.clusterID() == "" {
 		obstacle, err := f.advance(ctx)
@@ -151,7 +156,7 @@ func (f *formation) run(ctx context.Context) error {
 		}
 		f.setObstacle(obstacle)
 		if obstacle != "" && obstacle != said && ctx.Err() == nil {
-			f.log.Warn("waiting for the cluster to form", "obstacle", obstacle)
+			f.log.Log(ctx, level, "waiting for the cluster to form", "obstacle", obstacle)
 			said = obstacle
 		}
 		select {
@@ -159,6 +164,8 @@ func (f *formation) run(ctx context.Context) error {
 			return nil
 		case <-f.formed:
 		case <-ticker.C:
+		case <-late:
+			level, said = slog.LevelWarn, ""
 		case <-reminder.C:
 			said = ""
 		}
@@ -237,6 +244,9 @@ func (f *formation) askAll(ctx context.Context, p *promise) ([]standing, string)
 	asked.Wait()
 	answers = slices.DeleteFunc(answers, func(a standing) bool { return a.Name == "" })
 	obstacles = slices.DeleteFunc(obstacles, func(o string) bool { return o == "" })
+	if slices.ContainsFunc(answers, mine.isLeftOut) {
+		obstacles = append(obstacles, leftOutAdvice)
+	}
 	return answers, strings.Join(obstacles, "; ")
 }
 
@@ -261,11 +271,10 @@ func (f *formation) ask(ctx context.Context, to peer.Target, request []byte, min
 // it can.
 func (s standing) obstacle(a standing) string {
 	switch {
-	case a.Stage == member && s.ClusterID == a.ClusterID:
-		return ""
+	case s.isLeftOut(a):
+		return fmt.Sprintf("%s has the data of cluster %s", a.Name, a.ClusterID)
 	case a.Stage == member:
-		return fmt.Sprintf("%s has the data of cluster %s and this node has none: it cannot be taken back yet; if its data folder "+
-			"was only moved or not mounted, stop the node and bring that very folder back, never a copy", a.Name, a.ClusterID)
+		return ""
 	case !slices.Equal(a.Members, s.Members):
 		return fmt.Sprintf("%s was started with --cluster %s", a.Name, strings.Join(a.Members, ","))
 	case a.Stage == promised && s.ClusterID != a.ClusterID:
@@ -279,6 +288,14 @@ func (s standing) obstacle(a standing) string {
 	}
 	return ""
 }
+
+// isLeftOut reports whether the other node is a member of a cluster that this one is
+// not of.
+func (s standing) isLeftOut(a standing) bool { return a.Stage == member && a.ClusterID != s.ClusterID }
+
+// leftOutAdvice is what the operator of such a node must know.
+const leftOutAdvice = "this node has none of it: it cannot be taken back yet; if its data folder was only moved or not mounted, " +
+	"stop the node and bring that very folder back, never a copy"
 
 func (s standing) memberNamed(name string) string {
 	for _, m := range s.Members {

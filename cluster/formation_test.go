@@ -122,6 +122,10 @@ func TestOneWipedNodeWaits(t *testing.T) {
 		c.wipe(wiped)
 		c.start(wiped)
 		next := c.awaitLeader()
+		time.Sleep(someRounds)
+		if got := c.reasons(wiped); strings.Count(got, "has the data of cluster") != 2 || strings.Count(got, leftOutAdvice) != 1 {
+			t.Errorf("got %q, want both others, and once what to do", got)
+		}
 		createQueue(t, c.list[next])
 		time.Sleep(someRounds)
 		if got := c.reasons(wiped); !strings.Contains(got, "bring that very folder back") {

@@ -75,14 +75,15 @@ func (g *gateway) handle() {
 func (g *gateway) follow(ctx context.Context) {
 	looks := time.NewTicker(pingEvery) // for what the pongs of others say
 	defer looks.Stop()
+	detour := detour{log: g.log}
 	for ctx.Err() == nil {
 		changed := g.group.changed()
 		before, next := g.reign.Load(), g.route()
 		if next != before.route || before.ctx.Err() != nil {
 			g.reign.Store(newReign(ctx, next))
 			before.end()
-			g.tell(before.route, next)
 		}
+		detour.note(next, g.members.elapsed())
 		select {
 		case <-changed:
 		case <-looks.C:
@@ -90,17 +91,6 @@ func (g *gateway) follow(ctx context.Context) {
 		}
 	}
 	g.reign.Load().end()
-}
-
-// tell logs that requests begin to go another way than straight to the leader, or
-// end to.
-func (g *gateway) tell(before, next route) {
-	switch {
-	case next.via.Name != "":
-		g.log.Warn("leader is not reached; another member passes requests on", "leader", next.leader.Name, "through", next.via.Name)
-	case before.via.Name != "" && next.known:
-		g.log.Info("leader is reached", "leader", next.leader.Name)
-	}
 }
 
 // keepSession opens a session, and another one when that has ended, until ctx is

@@ -347,10 +347,14 @@ func (g *group) follow(ctx context.Context) {
 			leads = g.raft.Load().State() == raft.Leader
 		case leads = <-g.raft.Load().LeaderCh():
 		}
+		led := g.leading.Load()
 		g.lower()
-		g.log.Info("leadership changed", "leads", leads)
-		if leads {
+		switch {
+		case leads:
+			g.log.Info("this node leads", "term", g.raft.Load().CurrentTerm())
 			g.serve(ctx)
+		case led:
+			g.log.Info("this node leads no longer")
 		}
 	}
 }

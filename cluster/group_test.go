@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"strings"
 	"sync/atomic"
@@ -13,6 +14,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/raft"
 
 	"holdfast.internal/raftfsm"
@@ -171,6 +173,7 @@ func TestExitCode(t *testing.T) {
 		{fmt.Errorf("open raft: %w", ErrRestore), ExitRestore},
 		{errors.Join(ErrRestore, wal.ErrCorrupt), ExitCorrupt},
 		{fmt.Errorf("open: %w", ErrIdentity), ExitIdentity},
+		{fmt.Errorf("open log: %w", wal.ErrFormat), ExitIdentity},
 		{fmt.Errorf("write: %w", syscall.ENOSPC), ExitNoSpace},
 		{fmt.Errorf("open raft: %w: %w", ErrRestore, syscall.EIO), ExitLogError},
 	} {
@@ -201,14 +204,40 @@ func TestRaftLogger(t *testing.T) {
 	logger.Warn(election, "last-leader-addr", raft.ServerAddress(""), "last-leader-id", raft.ServerID(""))
 	logger.Named("snapshot").Warn(election, "last-leader-id", raft.ServerID("n2"), "lonely")
 	if got := strings.Count(out.String(), "\n"); got != 1 {
-		t.Errorf("got %d lines, want the warning alone:\n%s", got, out.String())
+		t.Errorf("got %d lines, want the second election alone:\n%s", got, out.String())
 	}
-	for _, want := range []string{"level=WARN", `msg="raft reports"`, `text="` + election + `"`, "last_leader_id=n2"} {
+	for _, want := range []string{"level=INFO", `msg="raft reports"`, `text="` + election + `"`, "last_leader_id=n2"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("%s is missing in %s", want, out.String())
 		}
 	}
 	if logger.IsDebug() || !logger.IsWarn() {
 		t.Error("the level is not that of the slog logger")
+	}
+}
+
+// TestRaftLevels: an error in the log needs hands, and an ordinary change of the leader
+// has none, nor a warning.
+func TestRaftLevels(t *testing.T) {
+	for _, test := range []struct {
+		level hclog.Level
+		text  string
+		args  []any
+		want  slog.Level
+	}{
+		{hclog.Info, "entering leader state", nil, slog.LevelDebug},
+		{hclog.Warn, "heartbeat timeout reached, starting election", []any{"last-leader-id", raft.ServerID("n2")}, slog.LevelInfo},
+		{hclog.Warn, "failed to contact", []any{"server-id", "n2"}, slog.LevelDebug},
+		{hclog.Error, "peer has newer term, stopping replication", []any{"peer", "n2"}, slog.LevelDebug},
+		{hclog.Error, "failed to heartbeat to", []any{"error", io.EOF}, slog.LevelDebug},
+		{hclog.Error, "failed to get log", []any{"index", uint64(7), "error", raft.ErrLogNotFound}, slog.LevelDebug},
+		{hclog.Error, "failed to get log", []any{"index", uint64(7), "error", wal.ErrCorrupt}, slog.LevelError},
+		{hclog.Error, "failed to install snapshot", []any{"error", io.EOF}, slog.LevelWarn},
+		{hclog.Warn, "failed to contact quorum of nodes, stepping down", nil, slog.LevelWarn},
+		{hclog.Error, "failed to persist vote", []any{"error", io.EOF}, slog.LevelError},
+	} {
+		if got := levelOf(test.level, test.text, test.args); got != test.want {
+			t.Errorf("%s %v: got %v, want %v", test.text, test.args, got, test.want)
+		}
 	}
 }

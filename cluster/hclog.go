@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"errors"
 	"io"
 	"log/slog"
 	"strings"
@@ -10,9 +11,9 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// newRaftLogger is a logger for raft that writes to l: warnings and errors as
-// such, all else as debug, since what raft calls info helps only those who debug
-// raft.
+// newRaftLogger is a logger for raft that writes to l: warnings and errors at the level
+// that levelOf gives them, all else as debug, since what raft calls info helps only
+// those who debug raft.
 func newRaftLogger(l *slog.Logger) hclog.Logger {
 	level := hclog.Warn
 	if l.Enabled(context.Background(), slog.LevelDebug) {
@@ -28,14 +29,7 @@ type raftSink struct{ log *slog.Logger }
 
 // Accept implements hclog.SinkAdapter.
 func (s raftSink) Accept(name string, level hclog.Level, text string, args ...any) {
-	to := slog.LevelDebug
-	switch {
-	case isFirstElection(text, args), toldElsewhere[text]:
-	case level == hclog.Warn:
-		to = slog.LevelWarn
-	case level == hclog.Error:
-		to = slog.LevelError
-	}
+	to := levelOf(level, text, args)
 	if !s.log.Enabled(context.Background(), to) {
 		return
 	}
@@ -47,26 +41,75 @@ func (s raftSink) Accept(name string, level hclog.Level, text string, args ...an
 	s.log.LogAttrs(context.Background(), to, "raft reports", attrs...)
 }
 
-// toldElsewhere is what raft says, many times a second, of members that it cannot
-// reach and of connections that end, which the pings tell operators once; and of
-// snapshots, which the snapshotter tells.
-var toldElsewhere = map[string]bool{
-	"failed to take snapshot":                                   true,
-	"Election timeout reached, restarting election":             true,
-	"failed to accept connection":                               true,
-	"failed to decode incoming command":                         true,
-	"failed to flush response":                                  true,
-	"failed to start pipeline replication to":                   true,
-	"failed to appendEntries to":                                true,
-	"failed to pipeline appendEntries":                          true,
-	"failed to heartbeat to":                                    true,
-	"failed to make requestVote RPC":                            true,
-	"failed to contact":                                         true,
-	"target does not support pre-vote RPC, treating as granted": true,
-	"no known peers, aborting election":                         true,
-	"rejecting pre-vote request since we have a leader":         true,
-	"rejecting vote request since we have a leader":             true,
-	"appendEntries rejected, sending older logs":                true,
+// levelOf is the level of what raft says: an error is what needs hands, a warning what
+// may. Raft calls errors what belongs to every change of the leader.
+func levelOf(level hclog.Level, text string, args []any) slog.Level {
+	ordinary, known := ordinaryLevels[text]
+	switch {
+	case isFirstElection(text, args), isMissingEntry(args):
+		return slog.LevelDebug
+	case known:
+		return ordinary
+	case level == hclog.Warn:
+		return slog.LevelWarn
+	case level == hclog.Error:
+		return slog.LevelError
+	}
+	return slog.LevelDebug
+}
+
+// ordinaryLevels are those of what raft warns of, or calls an error, when a member
+// dies, another one leads, or a link breaks.
+var ordinaryLevels = map[string]slog.Level{
+	// A leader was lost or replaced. Who leads then is logged by the node itself.
+	"heartbeat timeout reached, starting election":               slog.LevelInfo,
+	"Election timeout reached, restarting election":              slog.LevelDebug,
+	"new leader elected, stepping down":                          slog.LevelDebug,
+	"peer has newer term, stopping replication":                  slog.LevelDebug,
+	"rejecting pre-vote request since we have a leader":          slog.LevelDebug,
+	"rejecting vote request since we have a leader":              slog.LevelDebug,
+	"rejecting pre-vote request since our last term is greater":  slog.LevelDebug,
+	"rejecting vote request since our last term is greater":      slog.LevelDebug,
+	"rejecting pre-vote request since our last index is greater": slog.LevelDebug,
+	"rejecting vote request since our last index is greater":     slog.LevelDebug,
+	"duplicate requestVote from":                                 slog.LevelDebug,
+	"no known peers, aborting election":                          slog.LevelDebug,
+	"target does not support pre-vote RPC, treating as granted":  slog.LevelDebug,
+
+	// A follower's log is brought in line with the leader's.
+	"appendEntries rejected, sending older logs": slog.LevelDebug,
+	"previous log term mis-match":                slog.LevelDebug,
+	"clearing log suffix":                        slog.LevelInfo,
+
+	// Many times a second, of members that raft cannot reach and of connections that
+	// end; the pings tell it once.
+	"failed to accept connection":             slog.LevelDebug,
+	"failed to decode incoming command":       slog.LevelDebug,
+	"failed to flush response":                slog.LevelDebug,
+	"failed to start pipeline replication to": slog.LevelDebug,
+	"failed to appendEntries to":              slog.LevelDebug,
+	"failed to pipeline appendEntries":        slog.LevelDebug,
+	"failed to heartbeat to":                  slog.LevelDebug,
+	"failed to make requestVote RPC":          slog.LevelDebug,
+	"failed to contact":                       slog.LevelDebug,
+
+	// Snapshots: the snapshotter tells of its own; one that is sent is sent again.
+	"failed to take snapshot":          slog.LevelDebug,
+	"failed to send snapshot to":       slog.LevelDebug, // the reason was said before
+	"failed to install snapshot":       slog.LevelWarn,
+	"failed to copy snapshot":          slog.LevelWarn,
+	"failed to receive whole snapshot": slog.LevelWarn,
+}
+
+// isMissingEntry reports whether raft looked for an entry that is not in the log: then
+// a member is too far behind, and gets older ones or a snapshot.
+func isMissingEntry(args []any) bool {
+	for i := 0; i+1 < len(args); i += 2 {
+		if err, ok := args[i+1].(error); ok && errors.Is(err, raft.ErrLogNotFound) {
+			return true
+		}
+	}
+	return false
 }
 
 // isFirstElection reports whether raft warns that it found no leader though it

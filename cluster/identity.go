@@ -11,10 +11,13 @@ import (
 	"path/filepath"
 
 	"github.com/google/uuid"
+
+	"holdfast.internal/wal"
 )
 
-// dataFormat is the version of the data directory that this program writes, and
-// the newest that it reads.
+// dataFormat is the format of the identity, and of which files a data directory has,
+// that this program writes, and the only one it reads. The files have formats of their
+// own (see wal).
 const dataFormat = 1
 
 const identityFile = "node.json"
@@ -56,16 +59,16 @@ func mintIdentity(name string, member bool) identity {
 // check fails if a node that is a member, or alone, must not run on the directory.
 func (id identity) check(name string, member bool) error {
 	switch {
-	case id.Format > dataFormat:
-		return fmt.Errorf("%w: format %d, this version knows up to %d", ErrIdentity, id.Format, dataFormat)
-	case id.Format < 1 || id.RaftID == "" || id.ClusterID == "" && !member || id.Forming && len(id.Founders) == 0:
+	case id.Format != dataFormat:
+		return fmt.Errorf("%w: %w", ErrIdentity, wal.CheckFormat(identityFile, id.Format, dataFormat, dataFormat))
+	case id.RaftID == "" || id.ClusterID == "" && !member || id.Forming && len(id.Founders) == 0:
 		return fmt.Errorf("%w: %s is incomplete", ErrIdentity, identityFile)
 	case id.Name != name:
 		return fmt.Errorf("%w: it is that of node %q, not of %q", ErrIdentity, id.Name, name)
 	case member && id.ClusterID != "" && len(id.Founders) == 0:
 		return fmt.Errorf("%w: it is that of a node that runs alone, which cannot become a member", ErrIdentity)
 	case !member && len(id.Founders) > 0:
-		return fmt.Errorf("%w: it is that of a member of a cluster, and no other members are given", ErrIdentity)
+		return fmt.Errorf("%w: it is that of a member of a cluster, and --cluster names no others", ErrIdentity)
 	}
 	return nil
 }

@@ -30,8 +30,9 @@ type members struct {
 	elapsed func() time.Duration
 
 	mu    sync.Mutex
-	heard map[string]report // the newest of each; by name
-	term  uint64            // of the newest leader that was heard
+	heard map[string]report        // the newest of each; by name
+	calls map[string]time.Duration // when each has called this node last, or when that was to be expected
+	term  uint64                   // of the newest leader that was heard
 }
 
 // report is a pong and when it came, by elapsed.
@@ -42,7 +43,7 @@ type report struct {
 }
 
 func newMembers(self string, all []peer.Target, elapsed func() time.Duration) *members {
-	m := &members{self: peer.Target{Name: self}, elapsed: elapsed, heard: map[string]report{}}
+	m := &members{self: peer.Target{Name: self}, elapsed: elapsed, heard: map[string]report{}, calls: map[string]time.Duration{}}
 	for _, t := range all {
 		if t.Name == self {
 			m.self = t
@@ -96,6 +97,28 @@ func (m *members) record(p pong, applied uint64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.heard[p.Name] = report{pong: p, at: m.elapsed(), lag: applied - min(applied, p.Applied)}
+}
+
+// expectCalls says that from now on all others call this node.
+func (m *members) expectCalls() {
+	for _, t := range m.others {
+		m.called(t.Name)
+	}
+}
+
+// called notes that a member has reached this node.
+func (m *members) called(by string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.calls[by] = m.elapsed()
+}
+
+// isUnreachedBy reports whether a member, which this node reaches, has not reached this
+// node for deafAfter.
+func (m *members) isUnreachedBy(name string) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.elapsed()-m.calls[name] > deafAfter
 }
 
 // isNewLeader reports whether p is the first pong of a leader in its term.

@@ -351,3 +351,40 @@ func TestMemberWithAnotherList(t *testing.T) {
 		c.awaitReady()
 	})
 }
+
+// TestMemberThatIsLookedForElsewhere: a member whose own --cluster names another
+// address than those of the others do hears the leader, gets nothing from it, and
+// says so.
+func TestMemberThatIsLookedForElsewhere(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := startNodes(t, 3)
+		follower := c.follower()
+		createQueue(t, c.list[c.leader()])
+		c.stop(follower)
+		home := c.configs[follower]
+		var log logBuffer
+		moved := home
+		moved.Logger = slog.New(slog.NewTextHandler(&log, nil))
+		moved.Members = slices.Clone(home.Members)
+		moved.Members[follower].Address = "elsewhere:1"
+		_ = c.lan.listen(c.address(follower)).Close() // nobody is there any more
+		c.configs[follower] = moved
+		n := c.start(follower)
+		send(t, c.list[c.leader()], "missed", 0)
+		time.Sleep(time.Minute)
+		const want = "the leader does not reach this node at elsewhere:1, where --cluster has it"
+		if ready, reasons := n.Ready(); ready || !slices.Contains(reasons, want) {
+			t.Errorf("got ready %v, %q, want %q among the reasons", ready, reasons, want)
+		}
+		if got := strings.Count(log.String(), "the leader does not reach this node"); got != 1 {
+			t.Errorf("got %d warnings, want 1:\n%s", got, log.String())
+		}
+		c.stop(follower)
+		c.configs[follower] = home
+		n = c.start(follower)
+		c.awaitReady()
+		if n.unreached.Load() {
+			t.Error("the leader is still said not to reach the node")
+		}
+	})
+}

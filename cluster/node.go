@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"sync"
 	"sync/atomic"
@@ -41,13 +42,14 @@ type Node struct {
 	tracing     sync.Mutex // held by the one trace that runs
 	startedAt   time.Duration
 
-	aloneID  string // the cluster's, if the node is alone
-	draining atomic.Bool
-	stop     context.CancelFunc
-	loops    sync.WaitGroup
-	dying    sync.Once
-	closing  sync.Once
-	closed   error
+	aloneID   string // the cluster's, if the node is alone
+	draining  atomic.Bool
+	unreached atomic.Bool // the leader does not reach this node, which reaches it
+	stop      context.CancelFunc
+	loops     sync.WaitGroup
+	dying     sync.Once
+	closing   sync.Once
+	closed    error
 }
 
 // Start opens the node's data directory and replays its log. A node that is alone
@@ -349,7 +351,11 @@ func (n *Node) unready() []string {
 	if obstacle := n.formation.waitsFor(); obstacle != "" {
 		return []string{obstacle}
 	}
-	return append(n.readiness.reasons(), n.sessionless()...)
+	reasons := append(n.readiness.reasons(), n.sessionless()...)
+	if len(reasons) > 0 && n.unreached.Load() {
+		reasons = append(reasons, fmt.Sprintf("the leader does not reach this node at %s, where --cluster has it", n.members.self.Address))
+	}
+	return reasons
 }
 
 // sessionless says that a member cannot number its operations yet.

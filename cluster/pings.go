@@ -19,6 +19,10 @@ const (
 	// pingTimeout is how long it may take over the answer.
 	pingTimeout = time.Second
 
+	// pingGrace is how long a member that has never answered may take before it is
+	// warned of: nodes that are started together do not come up at once.
+	pingGrace = 5 * time.Second
+
 	// freshTimeout is how long a new leader waits for what the others know of
 	// cluster time.
 	freshTimeout = 250 * time.Millisecond
@@ -57,6 +61,7 @@ type pings struct {
 
 // run pings until ctx is done.
 func (p *pings) run(ctx context.Context) {
+	p.members.expectCalls()
 	var loops sync.WaitGroup
 	for _, to := range p.members.others {
 		loops.Go(func() { p.watch(ctx, to) })
@@ -68,26 +73,54 @@ func (p *pings) run(ctx context.Context) {
 func (p *pings) watch(ctx context.Context, to peer.Target) {
 	ticker := time.NewTicker(pingEvery)
 	defer ticker.Stop()
-	up, said := false, ""
+	c := contact{to: to, since: p.elapsed(), log: p.log}
 	for {
 		err := p.ping(ctx, to)
-		reason := peer.Reason(err)
-		switch {
-		case ctx.Err() != nil:
+		if ctx.Err() != nil {
 			return
-		case err == nil && !up:
-			p.log.Info("member is up", "member", to.Name)
-			said = ""
-		case err != nil && (up || reason != "" && reason != said):
-			p.log.Warn("member does not answer", "member", to.Name, "err", err)
-			said = reason
 		}
-		up = err == nil
+		c.note(err, p.elapsed())
 		select {
 		case <-ctx.Done():
 			return
 		case <-ticker.C:
 		}
+	}
+}
+
+// contact logs whether a member answers: what has changed, in a line each.
+type contact struct {
+	to       peer.Target
+	since    time.Duration // by elapsed
+	log      *slog.Logger
+	met      bool   // it has answered once
+	failures int    // since it did
+	said     string // why it does not answer; empty if nothing was logged
+}
+
+// note takes in how a ping ended, at a time by elapsed.
+func (c *contact) note(err error, now time.Duration) {
+	if err == nil {
+		if !c.met || c.failures > 0 {
+			c.log.Info("member is up", "member", c.to.Name)
+		}
+		c.met, c.failures, c.said = true, 0, ""
+		return
+	}
+	c.failures++
+	reason := peer.Reason(err)
+	switch {
+	case reason == "" && c.failures == 1: // as its connections break; the next try may tell more
+		return
+	case !c.met && now-c.since < pingGrace:
+		c.log.Debug("member does not answer yet", "member", c.to.Name, "address", c.to.Address, "err", err)
+		return
+	case reason == "":
+		reason = "no answer in time"
+	}
+	if reason != c.said {
+		c.log.Warn("member does not answer", "member", c.to.Name, "address", c.to.Address, "reason", reason)
+		c.said = reason
 	}
 }
 
@@ -124,7 +157,8 @@ func (p *pings) refresh(ctx context.Context) {
 }
 
 // pong is the peer.Handler of pings.
-func (n *Node) pong(context.Context, string, []byte) []byte {
+func (n *Node) pong(_ context.Context, from string, _ []byte) []byte {
+	n.members.called(from)
 	raft, r := n.group.raft.Load(), n.gauges.read()
 	leader, term, _ := n.group.leader()
 	p := pong{
@@ -157,7 +191,18 @@ func (n *Node) heard(p pong, sent, received time.Duration) {
 		n.readiness.led()
 	case p.Leads:
 		n.readiness.heard(p.Applied, n.machine.AppliedIndex())
+		n.noticeUnreached(p.Name)
 		n.group.compareSettings()
 	}
 	n.endIfDiverged(n.machine.Digests())
+}
+
+// noticeUnreached notices that the leader answers this node and does not reach it,
+// as when it looks for it at another address than where it listens.
+func (n *Node) noticeUnreached(leader string) {
+	unreached := n.members.isUnreachedBy(leader)
+	if n.unreached.Swap(unreached) != unreached && unreached {
+		n.config.Logger.Warn("the leader does not reach this node, which reaches it", "leader", leader,
+			"address", n.members.self.Address, "listens", n.config.PeerListener.Addr().String())
+	}
 }

@@ -137,6 +137,23 @@ func TestScarceDiskGivesBackTheLog(t *testing.T) {
 	}
 }
 
+// The status tells what is on disk, for that is what a trace can see and a follower
+// can get, though raft has deleted some of it.
+func TestStatusShowsTheOldestEntryOnDisk(t *testing.T) {
+	n := start(t, diskConfig(t))
+	createQueue(t, n)
+	send(t, n, "kept", 0)
+	if err := n.stores.log.DeleteRange(1, 2); err != nil {
+		t.Fatal(err)
+	}
+	if raftFirst, err := n.stores.log.FirstIndex(); err != nil || raftFirst != 3 {
+		t.Fatalf("raft's log begins with entry %d, %v, want 3", raftFirst, err)
+	}
+	if got := n.Status().Groups[0].First; got != 1 {
+		t.Errorf("got entry %d as the first, want 1", got)
+	}
+}
+
 // A node that restores its own snapshot pins nothing.
 func TestOwnSnapshotPinsNothing(t *testing.T) {
 	c := diskConfig(t)

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"log/slog"
 	"time"
 
 	"holdfast.internal/cluster/peer"
@@ -80,4 +81,31 @@ func (m *members) led(term uint64) (newest pong, ok bool) {
 		}
 	}
 	return newest, ok
+}
+
+// detourNotice is how long requests go through another member before it is logged: one
+// that has just started may hear of the leader before it hears the leader.
+const detourNotice = time.Second
+
+// detour logs that requests go another way than straight to the leader.
+type detour struct {
+	log      *slog.Logger
+	straight time.Duration // when they did not, last
+	told     bool
+}
+
+// note takes in the way of requests at a time.
+func (d *detour) note(r route, now time.Duration) {
+	if r.via.Name == "" {
+		d.straight = now
+		if d.told && r.known {
+			d.told = false
+			d.log.Info("leader is reached", "leader", r.leader.Name)
+		}
+		return
+	}
+	if !d.told && now-d.straight >= detourNotice {
+		d.told = true
+		d.log.Warn("leader is not reached; another member passes requests on", "leader", r.leader.Name, "through", r.via.Name)
+	}
 }

@@ -3,13 +3,16 @@ package cluster
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"holdfast.internal/cluster/peer"
+	"holdfast.internal/raftfsm"
 )
 
 // linkCuts are the ways in which a follower and the leader lose each other while the
@@ -214,6 +217,59 @@ func TestRelayGoesOverOneMember(t *testing.T) {
 	}
 }
 
+// TestRelayedIsNotRelayedAgain: whoever is asked in place of the leader is asked to
+// execute, not to pass on, or a request could go round for as long as members disagree
+// about who leads.
+func TestRelayedIsNotRelayedAgain(t *testing.T) {
+	open := func(name string) *peer.Port {
+		ln, err := peer.ListenTCP("127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return peer.New(ln, peer.Config{Name: name, ClusterID: func() string { return "c" }})
+	}
+	between, leader := open("n1"), open("n2")
+	heard := make(chan proposalCall, 1)
+	hear := func(_ context.Context, _ string, request []byte) []byte {
+		heard <- (&callReader{data: request}).head()
+		return []byte{byte(statusNotLeader)}
+	}
+	leader.Handle(peer.MethodPropose, hear)
+	leader.Handle(peer.MethodReceive, hear)
+	for _, port := range []*peer.Port{between, leader} {
+		var serving sync.WaitGroup
+		serving.Go(func() { _ = port.Serve() })
+		t.Cleanup(func() { _ = port.Close(); serving.Wait() })
+	}
+	g := fakeGateway("")
+	g.group, g.port, g.waits.open = &group{}, between, map[uint64]*remoteWait{}
+	g.members, _ = fakeMembers()
+	g.reign.Store(newReign(t.Context(), route{leader: leader.Self(), known: true}))
+
+	command, err := raftfsm.AppendCommand(nil, receiveOne(time.Minute), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	asked := proposalCall{left: time.Minute, grows: true, again: true, relay: true}
+	want := asked
+	want.relay = false
+	for name, answer := range map[string]func() []byte{
+		"proposal": func() []byte {
+			return g.answerProposal(t.Context(), "n3", appendProposal(nil, asked, someOrigin, command))
+		},
+		"receive": func() []byte {
+			return g.answerReceive(t.Context(), "n3", appendReceive(nil, receiveCall{proposalCall: asked}, someOrigin, command))
+		},
+	} {
+		if got := answer(); len(got) == 0 || callStatus(got[0]) != statusNotLeader {
+			t.Fatalf("%s: got %q, want what the leader answered", name, got)
+		}
+		if got := <-heard; got != want {
+			t.Errorf("%s: the leader heard %+v, want %+v", name, got, want)
+		}
+	}
+}
+
 // TestRoute: whose word counts about the leader, and who is asked.
 func TestRoute(t *testing.T) {
 	for _, test := range []struct {
@@ -256,6 +312,35 @@ func TestRoute(t *testing.T) {
 		*now += upFor + 1
 		if r := m.route("", 3, false); r.known {
 			t.Errorf("%s: got %+v, by the word of one that is not up any more", test.name, r)
+		}
+	}
+}
+
+// TestDetourIsLogged once it has lasted, and its end.
+func TestDetourIsLogged(t *testing.T) {
+	var log logBuffer
+	d := detour{log: slog.New(slog.NewTextHandler(&log, nil))}
+	straight := route{leader: peer.Target{Name: "n2"}, known: true}
+	around := route{leader: peer.Target{Name: "n2"}, via: peer.Target{Name: "n3"}, known: true}
+	for i, step := range []struct {
+		at   time.Duration
+		way  route
+		want string // in the only new line; empty: there is none
+	}{
+		{time.Hour, straight, ""},
+		{time.Hour + detourNotice - 1, around, ""},
+		{2 * time.Hour, straight, ""},
+		{2*time.Hour + detourNotice, around, "passes requests on"},
+		{3 * time.Hour, around, ""},
+		{3 * time.Hour, route{}, ""},
+		{3 * time.Hour, straight, "is reached"},
+		{3 * time.Hour, straight, ""},
+	} {
+		before := log.String()
+		d.note(step.way, step.at)
+		line := strings.TrimPrefix(log.String(), before)
+		if step.want == "" && line != "" || !strings.Contains(line, step.want) {
+			t.Errorf("step %d: got %q, want a line with %q", i, line, step.want)
 		}
 	}
 }

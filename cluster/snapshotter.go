@@ -104,11 +104,10 @@ func countLive(machine *raftfsm.Machine, segments wal.SegmentStats) liveBodies {
 // newSnapshotter begins where the newest snapshot stands: what was written to
 // the log since counts, or a node that is killed often would never take one.
 func newSnapshotter(c Config, g *group, s *stores, disk *gauges) *snapshotter {
-	first, _ := s.log.FirstIndex() // an error here is one of the log, which raises it
 	last, newest := g.raft.Load().LastIndex(), snapshotIndex(g.raft.Load())
 	replayed := uint64(0)
 	if last > newest {
-		replayed = uint64(float64(s.logBytes()) * float64(last-newest) / float64(last-first+1))
+		replayed = uint64(float64(s.logBytes()) * float64(last-newest) / float64(last-s.oldest()+1))
 	}
 	live := func() liveBodies { return countLive(g.machine, s.segments()) }
 	return &snapshotter{

@@ -49,7 +49,7 @@ type GroupStatus struct {
 	Commit       uint64
 	Applied      uint64
 	Last         uint64
-	First        uint64
+	First        uint64 // the oldest on disk, which may be before what raft still counts as its log
 	Snapshot     uint64
 	LogBytes     int64 // on disk
 	PendingBytes int64 // bodies that are in no snapshot
@@ -104,7 +104,7 @@ func (n *Node) Status() Status {
 	group.LogBytes = n.stores.logBytes()
 	group.PendingBytes = n.stores.bodies.Pending()
 	group.ParkedPolls = int(n.line.parked.Load())
-	group.First, _ = n.stores.log.FirstIndex()
+	group.First = n.stores.oldest()
 	s := Status{
 		Node:      n.config.NodeName,
 		ClusterID: n.clusterID(),

@@ -32,6 +32,7 @@ type stores struct {
 	// scan reads entries of the log, both ends included (wal.Scan).
 	scan     func(from, to uint64, visit func(*raft.Log) error) error
 	logBytes func() int64            // on disk
+	oldest   func() uint64           // index of the oldest entry on disk, 0 if there is none
 	segments func() wal.SegmentStats // of the bodies on disk
 	busy     func() time.Duration    // how long the write that runs now has been running
 	written  func() uint64           // bytes written to the log by this process
@@ -56,7 +57,7 @@ func openStores(c Config, fsyncs *histogram, fatal func(error)) (_ *stores, _ id
 	}
 	stable, err := wal.OpenStable(filepath.Join(c.DataDir, stableFile))
 	if err != nil {
-		return nil, id, err // names the file
+		return nil, id, err // says what was to be opened, as the others below
 	}
 	closeAll := stable.Close
 	defer func() {
@@ -85,19 +86,19 @@ func openStores(c Config, fsyncs *histogram, fatal func(error)) (_ *stores, _ id
 		Fatal: fatal, Observe: fsyncs.observe, Logger: c.Logger,
 	})
 	if err != nil {
-		return nil, id, fmt.Errorf("open log: %w", err)
+		return nil, id, err
 	}
 	closeAll = func() error { return errors.Join(log.Close(), stable.Close()) }
 	segments, err := wal.OpenSegments(filepath.Join(c.DataDir, segmentDir), wal.SegmentOptions{Logger: c.Logger})
 	if err != nil {
-		return nil, id, fmt.Errorf("open bodies: %w", err)
+		return nil, id, err
 	}
 	closeAll = func() error { return errors.Join(segments.Close(), log.Close(), stable.Close()) }
 	snapshots, err := wal.OpenSnapshots(filepath.Join(c.DataDir, snapshotDir), wal.SnapshotOptions{
 		Keep: 1, Logger: c.Logger, Segments: segments,
 	})
 	if err != nil {
-		return nil, id, fmt.Errorf("open snapshots: %w", err)
+		return nil, id, err
 	}
 	if err := trimAtStart(log, snapshots); err != nil {
 		return nil, id, fmt.Errorf("trim log: %w", err)
@@ -108,7 +109,7 @@ func openStores(c Config, fsyncs *histogram, fatal func(error)) (_ *stores, _ id
 	return &stores{
 		scan: scan, log: log, stable: stable, bodies: segments, repair: segments.Repair,
 		snapshots: pinnedSnapshots{snapshots, keep, log}, retention: keep, trim: log.Trim,
-		logBytes: log.Bytes, segments: segments.Stats, busy: log.Busy, written: log.Written,
+		logBytes: log.Bytes, oldest: log.Oldest, segments: segments.Stats, busy: log.Busy, written: log.Written,
 		identify: func(id identity) error { return id.write(c.DataDir) },
 		stop:     segments.Stop, close: closeAll,
 	}, id, nil
@@ -253,9 +254,13 @@ func (m *InMemory) open(name string, member bool) (*stores, identity) {
 		retention: &retention{},
 		trim:      func() error { return nil },
 		logBytes:  func() int64 { return 0 },
-		segments:  func() wal.SegmentStats { return wal.SegmentStats{} },
-		busy:      func() time.Duration { return 0 },
-		written:   func() uint64 { return 0 },
+		oldest: func() uint64 {
+			first, _ := m.log.FirstIndex() // it reads a field
+			return first
+		},
+		segments: func() wal.SegmentStats { return wal.SegmentStats{} },
+		busy:     func() time.Duration { return 0 },
+		written:  func() uint64 { return 0 },
 		identify: func(id identity) error {
 			if m.identify != nil {
 				if err := m.identify(id); err != nil {

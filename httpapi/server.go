@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -198,6 +199,14 @@ func (s *Server) ReloadCertificate() error {
 		return fmt.Errorf("load certificate %s: %w", s.config.CertFile, err)
 	}
 	s.certificate.Store(&certificate)
+	return nil
+}
+
+// Certificate is the one that is shown from now on; nil without TLS.
+func (s *Server) Certificate() *x509.Certificate {
+	if c := s.certificate.Load(); c != nil {
+		return c.Leaf
+	}
 	return nil
 }
 

@@ -166,7 +166,7 @@ func TestTornBatch(t *testing.T) {
 	before := segmentOf(entries(1, 2, 1, size))
 	batch, single := segmentOfBatch(entries(3, 6, 1, size)), segmentOf(entries(3, 6, 1, size))
 	dir := filepath.Join(t.TempDir(), "wal")
-	if err := os.Mkdir(dir, 0o700); err != nil {
+	if err := errors.Join(os.Mkdir(dir, 0o700), markFormat(osFiles{}, dir)); err != nil {
 		t.Fatal(err)
 	}
 	path := filepath.Join(dir, segmentName(1))

@@ -11,6 +11,10 @@
 //
 // # The raft log on disk
 //
+// DIR/wal/FORMAT is the line "holdfast raft log, format 1". It is durable before the
+// first record is written, and written again only with a new directory. Without it, a
+// directory that has records is refused (ErrFormat), and an empty one is new.
+//
 // A segment is a file of DIR/wal named by the index of its first record, in 20
 // digits. It holds records back to back, each with its length before it; the
 // next segment begins once 4 MiB are reached. Integers are little-endian.
@@ -61,7 +65,8 @@
 //
 // raft writes a vote in two steps, term and candidate. Stable holds the term in
 // memory and writes both with the candidate, so that no crash leaves a new term
-// with an old candidate. Every value has a checksum over its key and bytes.
+// with an old candidate. Every value has a checksum over its key and bytes. The key
+// "format" is written first; a store that has a term and no format is refused.
 //
 // # Snapshots
 //

@@ -11,6 +11,10 @@ var (
 	// file and the offset; the node must not be started without its data.
 	ErrCorrupt = errors.New("corrupt data on disk")
 
+	// ErrFormat says that data on disk has a format that this program does not read.
+	// It is not damaged, and nothing was changed.
+	ErrFormat = errors.New("another version's format")
+
 	// ErrDamagedBody says that the body of one message is on disk, but not as it
 	// was written. All other bodies are what they were.
 	ErrDamagedBody = errors.New("damaged body")

@@ -121,6 +121,7 @@ type Log struct {
 	options LogOptions
 	opened  time.Time // the origin of the stopwatches
 	bytes   atomic.Int64
+	oldest  atomic.Uint64
 	written atomic.Uint64
 	raised  atomic.Bool // Fatal was called
 
@@ -142,8 +143,9 @@ type Log struct {
 
 // OpenLog opens the log in dir, which it creates if it is missing, after it
 // verified every record: a record that a crash cut off at the very end is
-// removed, any other damage is ErrCorrupt and nothing is changed. The parent of
-// dir must exist, and no other process may use dir (see OpenStable).
+// removed, any other damage is ErrCorrupt, another format is ErrFormat, and nothing
+// is changed. The parent of dir must exist, and no other process may use dir (see
+// OpenStable).
 func OpenLog(dir string, o LogOptions) (*Log, error) {
 	o = o.withDefaults()
 	l := &Log{dir: dir, options: o, opened: o.Now(), ring: newRing(o.RingBytes)}
@@ -163,6 +165,12 @@ func (l *Log) open() error {
 	}
 	layout, err := readLayout(l.dir)
 	if err != nil {
+		return err
+	}
+	if err := layout.checkFormat(); err != nil {
+		return err
+	}
+	if err := markFormat(f, l.dir); err != nil {
 		return err
 	}
 	if err := layout.settle(f); err != nil {
@@ -187,8 +195,19 @@ func (l *Log) open() error {
 	if found.first > 0 && found.last >= found.first {
 		l.first, l.last = found.first, found.last
 	}
-	l.bytes.Store(l.engine.size())
+	l.measure()
 	return nil
+}
+
+// measure notes what the engine has on disk, for those who must not wait for it. The
+// caller holds writing.
+func (l *Log) measure() {
+	l.bytes.Store(l.engine.size())
+	first, last := l.engine.bounds()
+	if first > last {
+		first = 0
+	}
+	l.oldest.Store(first)
 }
 
 // repair cuts off what is behind the last record.
@@ -208,8 +227,8 @@ func (l *Log) repair(tail segment, t torn) error {
 // it when a snapshot is installed.
 func (l *Log) IsMonotonic() bool { return true }
 
-// FirstIndex is the index of the oldest entry, 0 if the log is empty. GetLog
-// may still find older ones.
+// FirstIndex is the index of the oldest entry as raft has it, 0 if the log is empty.
+// GetLog may still find older ones (Oldest).
 func (l *Log) FirstIndex() (uint64, error) {
 	l.reading.RLock()
 	defer l.reading.RUnlock()
@@ -222,6 +241,10 @@ func (l *Log) LastIndex() (uint64, error) {
 	defer l.reading.RUnlock()
 	return l.last, nil
 }
+
+// Oldest is the index of the oldest entry on disk, 0 if there is none. It is below
+// FirstIndex as long as others may need what DeleteRange took off the front.
+func (l *Log) Oldest() uint64 { return l.oldest.Load() }
 
 // Bytes is what the log occupies on disk, in bytes.
 func (l *Log) Bytes() int64 { return l.bytes.Load() }
@@ -379,7 +402,7 @@ func (l *Log) write(entries []*raft.Log) error {
 
 // publish shows durable entries to readers. The caller holds writing.
 func (l *Log) publish(entries []*raft.Log) {
-	l.bytes.Store(l.engine.size())
+	l.measure()
 	l.reading.Lock()
 	defer l.reading.Unlock()
 	for _, e := range entries {

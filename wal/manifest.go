@@ -3,7 +3,6 @@ package wal
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 
@@ -57,8 +56,8 @@ func readManifest(dir, sum string) (manifest, error) {
 	if err := json.Unmarshal(data, &m); err != nil {
 		return m, corrupt(path, 0, "%v", err)
 	}
-	if m.Format != manifestFormat {
-		return m, fmt.Errorf("%s has format %d, this version reads %d", path, m.Format, manifestFormat)
+	if err := CheckFormat(path, m.Format, manifestFormat, manifestFormat); err != nil {
+		return m, err
 	}
 	var limit uint64
 	for _, s := range m.Segments {

@@ -47,7 +47,7 @@ func TestWhatAStartFindsIsDurable(t *testing.T) {
 	}
 	disk := mountDisk(t, 32<<20)
 	dir := filepath.Join(disk.Path(), "wal")
-	if err := os.Mkdir(dir, dirPermissions); err != nil {
+	if err := errors.Join(os.Mkdir(dir, dirPermissions), markFormat(osFiles{}, dir)); err != nil {
 		t.Fatal(err)
 	}
 	path := filepath.Join(dir, segmentName(1))

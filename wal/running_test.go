@@ -15,6 +15,9 @@ import (
 func TestScanBesideAWriter(t *testing.T) {
 	const size = 3 << 20
 	dir := t.TempDir()
+	if err := markFormat(osFiles{}, dir); err != nil {
+		t.Fatal(err)
+	}
 	f, err := os.Create(filepath.Join(dir, segmentName(1)))
 	if err != nil {
 		t.Fatal(err)

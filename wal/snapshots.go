@@ -309,11 +309,16 @@ func readMeta(dir string, name snapshotName) (snapshotMeta, error) {
 	if err := json.Unmarshal(b, &m); err != nil {
 		return m, corrupt(path, 0, "%v", err)
 	}
+	format := m.Format
+	m.Format = metaFormat
 	if sum, err := m.checksum(); err != nil || sum != m.MetaChecksum {
+		if err := CheckFormat(path, format, metaFormat, metaFormat); err != nil {
+			return m, err // what another format has besides, and where its checksum is, nobody knows
+		}
 		return m, corrupt(path, 0, "%v", errChecksum)
 	}
-	if m.Format != metaFormat {
-		return m, fmt.Errorf("snapshot %s has format %d, this version reads %d", name.text, m.Format, metaFormat)
+	if format != metaFormat {
+		return m, corrupt(path, 0, "format %d in a file of format %d", format, metaFormat)
 	}
 	// The checksum is of what was read: a name that is damaged is not missed where
 	// the value is 0, nor the case of a letter anywhere.

@@ -31,6 +31,12 @@ var (
 	keyVote          = []byte("vote")
 )
 
+// keyFormat is the key of the store's format, and stableFormat the number there that
+// this program writes, and the only one it reads.
+var keyFormat = []byte("format")
+
+const stableFormat = 1
+
 // errNotFound is what raft expects for a key that was never set: it compares
 // the text.
 var errNotFound = errors.New("not found")
@@ -53,9 +59,9 @@ type Stable struct {
 
 // OpenStable opens or creates the store at path, whose directory must exist,
 // and holds a file lock on it until Close: one process has a data directory.
-// It returns ErrLocked if the lock is not free within a second, and ErrCorrupt
-// if term and vote cannot be read or do not fit together; the lock may then be
-// held until the process ends.
+// It returns ErrLocked if the lock is not free within a second, ErrFormat for the
+// store of another version, and ErrCorrupt if term and vote cannot be read or do not
+// fit together; the lock may then be held until the process ends.
 func OpenStable(path string) (*Stable, error) {
 	isNew := !exists(path)
 	s, err := openBolt(path, &bbolt.Options{Timeout: lockTimeout})
@@ -70,7 +76,43 @@ func OpenStable(path string) (*Stable, error) {
 			return nil, errors.Join(fmt.Errorf("sync data directory: %w", err), s.Close())
 		}
 	}
+	if err := s.markFormat(); err != nil {
+		return nil, errors.Join(fmt.Errorf("open stable store: %w", err), s.Close())
+	}
 	return s, nil
+}
+
+// checkFormat looks at the format before anything else is read. One without a number
+// is new, if it holds nothing, and ErrFormat otherwise.
+func (s *Stable) checkFormat() error {
+	format, err := s.GetUint64(keyFormat)
+	if err == nil {
+		return CheckFormat(s.path, int(format), stableFormat, stableFormat)
+	}
+	if !errors.Is(err, errNotFound) {
+		return err
+	}
+	for _, key := range [][]byte{keyTerm, keyVote} {
+		err := guarded(s.path, func() error {
+			_, err := s.bolt.Get(key)
+			return err
+		})
+		switch {
+		case err == nil:
+			return unmarked(s.path)
+		case !errors.Is(err, raftboltdb.ErrKeyNotFound):
+			return fmt.Errorf("get %s from stable store: %w", key, err)
+		}
+	}
+	return nil
+}
+
+// markFormat writes the format into a new store.
+func (s *Stable) markFormat() error {
+	if _, err := s.GetUint64(keyFormat); !errors.Is(err, errNotFound) {
+		return err
+	}
+	return s.SetUint64(keyFormat, stableFormat)
 }
 
 // guarded calls bbolt. bbolt panics over many kinds of damage, and follows
@@ -102,7 +144,11 @@ func openBolt(path string, o *bbolt.Options) (*Stable, error) {
 		return nil, corrupt(path, 0, "%v", err)
 	}
 	s := &Stable{bolt: bolt, path: path}
-	if _, err := s.facts(); err != nil {
+	err = s.checkFormat()
+	if err == nil {
+		_, err = s.facts()
+	}
+	if err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil

@@ -89,7 +89,7 @@ func (l *Log) deleteFront(target uint64, needed Needed) ([]segment, error) {
 	if err != nil {
 		return nil, l.fail(err)
 	}
-	l.bytes.Store(l.engine.size())
+	l.measure()
 	return slices.Concat(unwanted, excess), nil
 }
 
@@ -129,7 +129,7 @@ func (l *Log) deleteBack(last uint64) error {
 	if err := l.engine.truncateBack(last); err != nil {
 		return l.fail(err)
 	}
-	l.bytes.Store(l.engine.size())
+	l.measure()
 	return nil
 }
 
@@ -143,7 +143,7 @@ func (l *Log) reset(next uint64) error {
 	if err := l.replace(next); err != nil {
 		return l.fail(fmt.Errorf("reset log to begin with entry %d: %w", next, err))
 	}
-	l.bytes.Store(l.engine.size())
+	l.measure()
 	return nil
 }
 
@@ -194,7 +194,7 @@ func buildEmpty(f files, dir string, seed segment) error {
 	if err := errors.Join(s.Sync(), s.Close()); err != nil {
 		return err
 	}
-	if err := f.syncDir(dir); err != nil {
+	if err := markFormat(f, dir); err != nil { // which makes the segment's name durable as well
 		return err
 	}
 	return f.syncDir(filepath.Dir(dir))

@@ -26,12 +26,15 @@ func TestDeleteFrontRetainsBytes(t *testing.T) {
 		t.Errorf("files were removed though there are fewer than RetainBytes behind")
 	}
 	checkEntry(t, l, entry(2, 1, 4000)) // a follower that lags may still ask
+	if got := l.Oldest(); got != 1 {
+		t.Errorf("oldest entry on disk: got %d, want 1", got)
+	}
 
 	if err := l.DeleteRange(6, 90); err != nil {
 		t.Fatal(err)
 	}
 	checkBounds(t, l, 91, 100)
-	kept, _ := l.engine.bounds()
+	kept := l.Oldest()
 	retained := (91 - int64(kept)) * 4000
 	if retained < 50_000 || retained > 70_000 {
 		t.Errorf("%d bytes are retained behind entry 91, want 50,000 and at most a segment more", retained)
@@ -46,6 +49,9 @@ func TestDeleteFrontRetainsBytes(t *testing.T) {
 	l.Close()
 	l = openLog(t, dir, LogOptions{SegmentSize: 10_000})
 	checkBounds(t, l, kept, 100)
+	if got := l.Oldest(); got != kept {
+		t.Errorf("oldest entry after a restart: got %d, want %d", got, kept)
+	}
 }
 
 func TestEngineIsReopenedAfterManyForgottenSegments(t *testing.T) {
@@ -100,8 +106,14 @@ func TestDeleteOfAllIsAReset(t *testing.T) {
 	l.Close()
 	l = openLog(t, dir, LogOptions{})
 	checkBounds(t, l, 0, 0)
+	if got := l.Oldest(); got != 0 {
+		t.Errorf("oldest entry of an empty log: got %d, want 0", got)
+	}
 	store(t, l, entries(7, 9, 2, 10)) // any index, here a lower one
 	checkBounds(t, l, 7, 9)
+	if got := l.Oldest(); got != 7 {
+		t.Errorf("oldest entry: got %d, want 7", got)
+	}
 	checkEntry(t, l, entry(7, 2, 10))
 	if err := l.GetLog(50, &raft.Log{}); !errors.Is(err, raft.ErrLogNotFound) {
 		t.Errorf("got %v for an entry from before the reset, want ErrLogNotFound", err)

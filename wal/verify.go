@@ -166,6 +166,9 @@ func (r *Report) verifyLog(dir string) error {
 	if err != nil {
 		return r.problem(err)
 	}
+	if err := layout.checkFormat(); err != nil {
+		return r.problem(err)
+	}
 	if layout.finish != "" {
 		r.note("%s: a truncation was interrupted and will be finished", filepath.Join(dir, layout.finish))
 	}
@@ -276,6 +279,9 @@ func (r *Report) compare() {
 func Scan(dir string, from, to uint64, visit func(*raft.Log) error) error {
 	layout, err := readLayout(dir)
 	if err != nil {
+		return fmt.Errorf("scan raft log: %w", err)
+	}
+	if err := layout.checkFormat(); err != nil {
 		return fmt.Errorf("scan raft log: %w", err)
 	}
 	layout.narrow(from, to)

@@ -68,7 +68,7 @@ func (p *Port) meet(conn net.Conn) (net.Conn, hello, error) {
 		return conn, hello{}, err
 	}
 	if p.config.Credentials != nil {
-		secured := tls.Server(conn, p.config.Credentials.current())
+		secured := tls.Server(conn, p.config.Credentials.current().config)
 		ctx, cancel := context.WithTimeout(p.ctx, helloTimeout)
 		defer cancel()
 		if err := secured.HandshakeContext(ctx); err != nil {

@@ -1,6 +1,7 @@
 package peer
 
 import (
+	"cmp"
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
@@ -12,7 +13,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 )
 
 // Credentials are the certificate with which a node proves who it is, and the
@@ -24,10 +24,18 @@ type Credentials struct {
 	name  string
 	log   *slog.Logger
 
-	mu     sync.Mutex
-	seen   [3]fs.FileInfo // of the files when they were read last, well or not
-	config *tls.Config
+	mu    sync.Mutex
+	seen  [3]fs.FileInfo // of the files when they were read last, well or not
+	proof proof
 }
+
+// proof is what the files hold.
+type proof struct {
+	config    *tls.Config
+	authority *x509.Certificate // that signed the node's certificate
+}
+
+func (p proof) leaf() *x509.Certificate { return p.config.Certificates[0].Leaf }
 
 // credentialFiles are PEM files.
 type credentialFiles struct {
@@ -46,7 +54,7 @@ func LoadCredentials(authorities, certificate, key, name string, log *slog.Logge
 	c := &Credentials{files: credentialFiles{authorities, certificate, key}, name: name, log: log}
 	c.seen = c.files.stat()
 	var err error
-	c.config, err = c.files.read(name)
+	c.proof, err = c.files.read(name)
 	return c, err
 }
 
@@ -58,34 +66,36 @@ func (c *Credentials) Reread() error {
 	return c.reread(c.files.stat())
 }
 
-// NotAfter is when the node's certificate expires.
-func (c *Credentials) NotAfter() time.Time {
-	return c.current().Certificates[0].Leaf.NotAfter
+// Certificates are the node's own and that of the authority that signed it. When
+// either expires, the others refuse this node.
+func (c *Credentials) Certificates() (own, authority *x509.Certificate) {
+	p := c.current()
+	return p.leaf(), p.authority
 }
 
 // current is what a connection that begins now is made with. Files that cannot be
 // used are warned of once, until they change again.
-func (c *Credentials) current() *tls.Config {
+func (c *Credentials) current() proof {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	now := c.files.stat()
 	if slices.EqualFunc(now[:], c.seen[:], sameFile) {
-		return c.config
+		return c.proof
 	}
 	if err := c.reread(now); err != nil {
-		c.log.Warn("peer credentials not reread: the old ones stay", "err", err)
+		c.log.Warn("peer credentials not reread: the old ones stay", "not_after", c.proof.leaf().NotAfter, "err", err)
 	} else {
-		c.log.Info("peer credentials reread", "not_after", c.config.Certificates[0].Leaf.NotAfter)
+		c.log.Info("peer credentials reread", "not_after", c.proof.leaf().NotAfter)
 	}
-	return c.config
+	return c.proof
 }
 
 // reread notes that the files were read as they are now. The caller holds mu.
 func (c *Credentials) reread(now [3]fs.FileInfo) error {
 	c.seen = now
-	config, err := c.files.read(c.name)
+	p, err := c.files.read(c.name)
 	if err == nil {
-		c.config = config
+		c.proof = p
 	}
 	return err
 }
@@ -108,19 +118,23 @@ func sameFile(a, b fs.FileInfo) bool {
 	return os.SameFile(a, b) && a.Size() == b.Size() && a.ModTime().Equal(b.ModTime())
 }
 
-func (f credentialFiles) read(name string) (*tls.Config, error) {
-	authorities, err := readAuthorities(f.authorities)
+func (f credentialFiles) read(name string) (proof, error) {
+	list, err := readAuthorities(f.authorities)
 	if err != nil {
-		return nil, fmt.Errorf("read peer authority %s: %w", f.authorities, err)
+		return proof{}, fmt.Errorf("read peer authority %s: %w", f.authorities, err)
 	}
 	cert, err := tls.LoadX509KeyPair(f.certificate, f.key)
 	if err != nil {
-		return nil, fmt.Errorf("read peer certificate: %w", err)
+		return proof{}, fmt.Errorf("read peer certificate: %w", err)
+	}
+	authorities := x509.NewCertPool()
+	for _, authority := range list {
+		authorities.AddCert(authority)
 	}
 	if err := check(cert.Leaf, authorities, name); err != nil {
-		return nil, fmt.Errorf("check peer certificate %s: %w", f.certificate, err)
+		return proof{}, fmt.Errorf("check peer certificate %s: %w", f.certificate, err)
 	}
-	return &tls.Config{
+	return proof{authority: signer(cert.Leaf, list), config: &tls.Config{
 		MinVersion:   tls.VersionTLS13,
 		Certificates: []tls.Certificate{cert},
 		RootCAs:      authorities,
@@ -129,17 +143,29 @@ func (f credentialFiles) read(name string) (*tls.Config, error) {
 
 		// Each connection proves itself; they are few and live long.
 		SessionTicketsDisabled: true,
-	}, nil
+	}}, nil
+}
+
+// signer is the one of the authorities that signed cert; of several the one that is
+// valid for longest. A certificate that is among them is its own.
+func signer(cert *x509.Certificate, authorities []*x509.Certificate) *x509.Certificate {
+	var found *x509.Certificate
+	for _, authority := range authorities {
+		if cert.CheckSignatureFrom(authority) == nil && (found == nil || authority.NotAfter.After(found.NotAfter)) {
+			found = authority
+		}
+	}
+	return cmp.Or(found, cert)
 }
 
 // readAuthorities reads the certificates of a file, all of them: a pool takes what
 // it can read, and would forget the last authority of a file that is half written.
-func readAuthorities(path string) (*x509.CertPool, error) {
+func readAuthorities(path string) ([]*x509.Certificate, error) {
 	rest, err := os.ReadFile(path)
 	if err != nil {
 		return nil, err
 	}
-	authorities, found := x509.NewCertPool(), false
+	var authorities []*x509.Certificate
 	for {
 		var block *pem.Block
 		if block, rest = pem.Decode(rest); block == nil {
@@ -152,13 +178,12 @@ func readAuthorities(path string) (*x509.CertPool, error) {
 		if err != nil {
 			return nil, err
 		}
-		authorities.AddCert(cert)
-		found = true
+		authorities = append(authorities, cert)
 	}
 	switch {
 	case strings.Contains(string(rest), "-----BEGIN"):
 		return nil, errors.New("it ends within a certificate")
-	case !found:
+	case len(authorities) == 0:
 		return nil, errors.New("no certificate in it")
 	}
 	return authorities, nil

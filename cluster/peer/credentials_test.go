@@ -128,6 +128,12 @@ func TestReason(t *testing.T) {
 		if got := Reason(err); !strings.Contains(got, refusedName.String()) || !errors.Is(err, ErrRefused) {
 			t.Errorf("got %q of %v, want %q", got, err, refusedName)
 		}
+		if got, want := Reason(err), `(it is "n2" of cluster c)`; !strings.HasSuffix(got, want) {
+			t.Errorf("got %q, want %q at its end", got, want)
+		}
+		if got, want := (helloAnswer{name: "n2"}).who(), `it is "n2", of no cluster`; got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
 	})
 	t.Run("nobody there", func(t *testing.T) {
 		n1 := start(t, Config{Name: "n1"}, nil)
@@ -366,5 +372,23 @@ func TestCredentialsThatCannotBeUsed(t *testing.T) {
 				t.Errorf("mended: got %v and the log\n%s", err, n2.log.String())
 			}
 		})
+	}
+}
+
+// TestCertificatesInForce: of several authorities the one counts that signed.
+func TestCertificatesInForce(t *testing.T) {
+	old, next := authority(t), authority(t)
+	r := rotate(t, "n1", old)
+	r.write("ca", slices.Concat(old.Certificate, next.Certificate))
+	for _, ca := range []KeyPair{old, next} {
+		r.certify(ca)
+		want, _, err := ca.parse()
+		if err != nil {
+			t.Fatal(err)
+		}
+		own, signer := r.port.config.Credentials.Certificates()
+		if own.DNSNames[0] != "n1" || !signer.Equal(want) {
+			t.Errorf("got %v by %v, want n1 by %v", own.DNSNames, signer.SerialNumber, want.SerialNumber)
+		}
 	}
 }

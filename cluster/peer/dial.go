@@ -37,7 +37,7 @@ func (p *Port) introduce(ctx context.Context, conn net.Conn, to Target, k kind, 
 		return nil, err
 	}
 	if p.config.Credentials != nil {
-		c := p.config.Credentials.current().Clone()
+		c := p.config.Credentials.current().config.Clone()
 		c.ServerName = to.Name
 		secured := tls.Client(conn, c)
 		if err := secured.HandshakeContext(ctx); err != nil {
@@ -57,7 +57,7 @@ func (p *Port) introduce(ctx context.Context, conn net.Conn, to Target, k kind, 
 		a.verdict = p.judgeAnswer(conn, to, h, a)
 	}
 	if a.verdict != accepted {
-		return nil, &refusedError{fmt.Sprintf("%s: %s (it is %q of cluster %q)", ErrRefused, a.verdict, a.name, a.cluster)}
+		return nil, &refusedError{fmt.Sprintf("%s: %s (%s)", ErrRefused, a.verdict, a.who())}
 	}
 	return conn, conn.SetDeadline(time.Time{})
 }

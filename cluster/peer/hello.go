@@ -79,6 +79,14 @@ func (a helloAnswer) encode() []byte {
 	return appendString(appendString(b, a.cluster), a.name)
 }
 
+// who is the node that answers, by its own word.
+func (a helloAnswer) who() string {
+	if a.cluster == "" {
+		return fmt.Sprintf("it is %q, of no cluster", a.name)
+	}
+	return fmt.Sprintf("it is %q of cluster %s", a.name, a.cluster)
+}
+
 func appendString(b []byte, s string) []byte {
 	s = s[:min(len(s), 255)]
 	return append(append(b, byte(len(s))), s...)

@@ -31,6 +31,9 @@ func (r *refusals) note(remote net.Addr, h hello, reason string) {
 	skipped := r.skipped
 	r.last, r.skipped = now, 0
 	r.mu.Unlock()
-	r.log.Warn("peer connection refused", "remote", remote.String(), "reason", reason,
-		"from", h.from, "to", h.to, "cluster", h.cluster, "refused_since_last", skipped)
+	log := r.log
+	if h != (hello{}) { // else it did not come so far
+		log = log.With("from", h.from, "to", h.to, "cluster", h.cluster)
+	}
+	log.Warn("peer connection refused", "remote", remote.String(), "reason", reason, "refused_since_last", skipped)
 }

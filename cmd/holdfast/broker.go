@@ -39,10 +39,6 @@ const (
 	// lastWordTimeout is how long the log may take over the last line of a
 	// node that ends itself.
 	lastWordTimeout = time.Second
-
-	// expiryEvery is how often it is looked whether the peer certificate expires
-	// soon.
-	expiryEvery = 24 * time.Hour
 )
 
 // broker is a node with its two ports.
@@ -132,7 +128,9 @@ func (b *broker) start(ctx context.Context, f *serveFlags) error {
 		return errors.Join(err, b.node.Close())
 	}
 	b.admin = &http.Server{
-		Handler:           admin.New(admin.Config{Node: b.node, Metrics: metrics, Logger: b.log, MetricsQueues: f.MetricsQueues}),
+		Handler: admin.New(admin.Config{
+			Node: b.node, Metrics: metrics, Certificates: b.shownCertificates, Logger: b.log, MetricsQueues: f.MetricsQueues,
+		}),
 		ReadHeaderTimeout: adminHeaderTimeout,
 		ErrorLog:          slog.NewLogLogger(b.log.Handler(), slog.LevelDebug),
 	}
@@ -157,8 +155,8 @@ func (b *broker) wait(ctx context.Context) error {
 	defer signal.Stop(b.hangup)
 	expiry := time.NewTicker(expiryEvery)
 	defer expiry.Stop()
+	tellExpiry(b.certificates(), time.Now(), b.log)
 	for {
-		tellExpiry(b.peers, time.Now(), b.log)
 		select {
 		case <-ctx.Done():
 			b.stop()
@@ -172,28 +170,10 @@ func (b *broker) wait(ctx context.Context) error {
 				return nil
 			}
 			b.reread()
-		case <-expiry.C:
+		case now := <-expiry.C:
+			tellExpiry(b.certificates(), now, b.log)
 		}
 	}
-}
-
-// reread reads the certificates again, for connections to come. What cannot be used
-// changes nothing.
-func (b *broker) reread() {
-	if b.https {
-		b.tellReread("API", b.api.ReloadCertificate())
-	}
-	if b.peers != nil {
-		b.tellReread("peer", b.peers.Reread())
-	}
-}
-
-func (b *broker) tellReread(port string, err error) {
-	if err != nil {
-		b.log.Error("certificate not reread: the old one stays", "port", port, "err", err)
-		return
-	}
-	b.log.Info("certificate reread", "port", port)
 }
 
 // stop answers what was begun and closes the node, or gives up on either when

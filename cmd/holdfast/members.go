@@ -3,7 +3,7 @@ package main
 import (
 	"fmt"
 	"log/slog"
-	"time"
+	"net"
 
 	"holdfast.internal/cluster"
 	"holdfast.internal/cluster/peer"
@@ -47,11 +47,30 @@ func (f *serveFlags) checkCluster() error {
 	case certificates && (f.PeerCA == "" || f.PeerCert == "" || f.PeerKey == ""):
 		return fmt.Errorf("--peer-ca, --peer-cert and --peer-key go together")
 	}
-	if _, err := peer.SplitAddress(f.peerAddress(members)); err != nil {
-		return fmt.Errorf("--peer %q: want HOST:PORT", f.Peer)
+	if err := f.checkPeerPort(members); err != nil {
+		return err
 	}
 	if f.InsecurePeers && !f.Insecure {
 		return f.checkLoopback(members)
+	}
+	return nil
+}
+
+// checkPeerPort refuses to listen where nobody looks for this member: the others dial
+// its address in --cluster. Both may differ behind a proxy or a translation of
+// addresses, but not in the port alone.
+func (f *serveFlags) checkPeerPort(members []peer.Target) error {
+	listens, told := f.peerAddress(members), addressOf(members, f.Node)
+	if _, err := peer.SplitAddress(listens); err != nil {
+		return fmt.Errorf("--peer %q: want HOST:PORT", f.Peer)
+	}
+	host, port, _ := net.SplitHostPort(listens)
+	toldHost, toldPort, _ := net.SplitHostPort(told) // --cluster was checked
+	switch {
+	case toldPort == "0":
+		return fmt.Errorf("--cluster: the others find no port 0: want the port of %q", f.Node)
+	case host == toldHost && port != toldPort:
+		return fmt.Errorf("--peer %s: the other members look for %q at %s (--cluster)", f.Peer, f.Node, told)
 	}
 	return nil
 }
@@ -76,8 +95,12 @@ func (f *serveFlags) peerAddress(members []peer.Target) string {
 	if f.Peer != "" {
 		return f.Peer
 	}
+	return addressOf(members, f.Node)
+}
+
+func addressOf(members []peer.Target, name string) string {
 	for _, m := range members {
-		if m.Name == f.Node {
+		if m.Name == name {
 			return m.Address
 		}
 	}
@@ -90,21 +113,4 @@ func (f *serveFlags) peerCredentials(log *slog.Logger) (*peer.Credentials, error
 		return nil, nil
 	}
 	return peer.LoadCredentials(f.PeerCA, f.PeerCert, f.PeerKey, f.Node, log)
-}
-
-// expiryNotice is how long before its end a peer certificate is warned of.
-const expiryNotice = 30 * 24 * time.Hour
-
-// tellExpiry logs that this member's certificate has expired, or will soon: then
-// the others refuse it, which looks like a network that is cut.
-func tellExpiry(c *peer.Credentials, now time.Time, log *slog.Logger) {
-	if c == nil {
-		return
-	}
-	switch end := c.NotAfter(); {
-	case now.After(end):
-		log.Error("peer certificate has expired: other members refuse it", "not_after", end)
-	case now.Add(expiryNotice).After(end):
-		log.Warn("peer certificate expires soon", "not_after", end)
-	}
 }

@@ -1,10 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -22,7 +25,9 @@ type statusCommand struct {
 
 // nodeStatus is what one admin port said, or why it said nothing.
 type nodeStatus struct {
-	Admin  string        `json:"admin"`
+	Admin string `json:"admin"`
+	// Node is the name of one that said nothing, if the others tell it.
+	Node   string        `json:"node,omitempty"`
 	Error  string        `json:"error,omitempty"`
 	Status *admin.Status `json:"status,omitempty"`
 }
@@ -35,13 +40,14 @@ func (c *statusCommand) Run(out *console) error {
 		nodes[i].Admin = adminURL(address)
 		var status admin.Status
 		if err := callAdmin(out.ctx, http.MethodGet, nodes[i].Admin+"/status", nil, statusTimeout, &status); err != nil {
-			nodes[i].Error = err.Error()
+			nodes[i].Error = silence(err)
 			ready = false
 			continue
 		}
 		nodes[i].Status = &status
 		ready = ready && status.Ready
 	}
+	nameSilent(nodes)
 	if err := c.write(out.stdout, nodes); err != nil {
 		return err
 	}
@@ -63,14 +69,77 @@ func (c *statusCommand) write(w io.Writer, nodes []nodeStatus) error {
 	}
 }
 
+// silence is why a node said nothing, without its address, which stands before it.
+func silence(err error) string {
+	if attempt, ok := errors.AsType[*url.Error](err); ok {
+		err = attempt.Err
+	}
+	return err.Error()
+}
+
+// nameSilent names the nodes that said nothing by what the others know of their members:
+// the only one of them whose peer port is on the same host, or the only one at all.
+func nameSilent(nodes []nodeStatus) {
+	silent := map[string]string{} // name: host of its peer port
+	for _, n := range nodes {
+		if n.Status == nil {
+			continue
+		}
+		for _, m := range n.Status.Members {
+			silent[m.Name], _, _ = net.SplitHostPort(m.Peer)
+		}
+	}
+	for _, n := range nodes {
+		if n.Status != nil {
+			delete(silent, n.Status.Node)
+		}
+	}
+	for i := range nodes {
+		if nodes[i].Status == nil {
+			nodes[i].Node = silentNode(nodes[i].Admin, silent)
+		}
+	}
+}
+
+// silentNode is which of the members that said nothing has the given admin port; empty
+// if that cannot be told.
+func silentNode(adminURL string, silent map[string]string) string {
+	host := ""
+	if u, err := url.Parse(adminURL); err == nil {
+		host = u.Hostname()
+	}
+	var all, onHost []string
+	for name, peerHost := range silent {
+		all = append(all, name)
+		if peerHost == host {
+			onHost = append(onHost, name)
+		}
+	}
+	switch {
+	case len(onHost) == 1:
+		return onHost[0]
+	case len(all) == 1:
+		return all[0]
+	}
+	return ""
+}
+
+// heading is the name of a node, or else the place where it was asked for.
+func (n nodeStatus) heading() string {
+	if n.Status != nil {
+		return n.Status.Node
+	}
+	_, place, _ := strings.Cut(n.Admin, "://")
+	return cmp.Or(n.Node, place)
+}
+
 // statusRows are the lines of the table: one fact, one column for each node.
 var statusRows = []struct {
 	name string
 	of   func(s *admin.Status) string
 }{
-	{"node", func(s *admin.Status) string { return s.Node }},
 	{"version", func(s *admin.Status) string { return s.Version }},
-	{"cluster", func(s *admin.Status) string { return s.ClusterID }},
+	{"cluster", func(s *admin.Status) string { return cmp.Or(s.ClusterID, "none yet") }},
 	{"up for", func(s *admin.Status) string {
 		return (time.Duration(s.UptimeMS) * time.Millisecond).Round(time.Second).String()
 	}},
@@ -81,13 +150,16 @@ var statusRows = []struct {
 		return "no"
 	}},
 	{"role", func(s *admin.Status) string { return s.Role }},
-	{"leader", func(s *admin.Status) string { return s.Leader }},
+	{"leader", func(s *admin.Status) string { return cmp.Or(s.Leader, "none known") }},
 	{"members", func(s *admin.Status) string { return membersText(s.Members) }},
 	{"term", func(s *admin.Status) string { return fmt.Sprint(s.Term) }},
 	{"applied", ofGroup(func(g *admin.Group) string { return fmt.Sprint(g.Applied) })},
 	{"committed", ofGroup(func(g *admin.Group) string { return fmt.Sprint(g.Commit) })},
 	{"snapshot at", ofGroup(func(g *admin.Group) string { return fmt.Sprint(g.Snapshot) })},
 	{"log", ofGroup(func(g *admin.Group) string {
+		if g.First == 0 {
+			return "empty"
+		}
 		return fmt.Sprintf("%s, entries %d to %d", sizeText(g.LogBytes), g.First, g.Last)
 	})},
 	{"parked polls", ofGroup(func(g *admin.Group) string { return fmt.Sprint(g.ParkedPolls) })},
@@ -110,6 +182,13 @@ var statusRows = []struct {
 		return fmt.Sprintf("p50 %d us, p99 %d us", s.Disk.FsyncP50US, s.Disk.FsyncP99US)
 	}},
 	{"memory", func(s *admin.Status) string { return sizeText(s.Memory.RSSBytes) }},
+	{"certificates", func(s *admin.Status) string {
+		var words []string
+		for _, c := range s.Certificates {
+			words = append(words, fmt.Sprintf("%s until %s", c.Name, c.NotAfter.Format(time.DateOnly)))
+		}
+		return strings.Join(words, ", ")
+	}},
 }
 
 // membersText tells which members the node sees, in one cell, and how old its
@@ -124,7 +203,7 @@ func membersText(members []admin.Member) string {
 		case !m.Up:
 			words = append(words, fmt.Sprintf("%s down for %v", m.Name, age.Round(time.Second)))
 		case m.LagEntries > 0:
-			words = append(words, fmt.Sprintf("%s %d behind %v ago", m.Name, m.LagEntries, age))
+			words = append(words, fmt.Sprintf("%s %d entries behind %v ago", m.Name, m.LagEntries, age))
 		default:
 			words = append(words, m.Name)
 		}
@@ -150,7 +229,7 @@ func writeStatusTable(w io.Writer, nodes []nodeStatus) error {
 	for _, node := range nodes {
 		switch {
 		case node.Error != "":
-			_, _ = fmt.Fprintf(w, "%s: %s\n", node.Admin, node.Error)
+			_, _ = fmt.Fprintf(w, "%s does not answer at %s: %s\n", cmp.Or(node.Node, "a node"), node.Admin, node.Error)
 		case !node.Status.Ready:
 			_, _ = fmt.Fprintf(w, "%s is not ready: %s\n", node.Status.Node, strings.Join(node.Status.Reasons, ", "))
 		}
@@ -160,16 +239,24 @@ func writeStatusTable(w io.Writer, nodes []nodeStatus) error {
 
 func writeStatusRows(w io.Writer, nodes []nodeStatus) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	headings := []string{"node"}
+	for _, node := range nodes {
+		headings = append(headings, node.heading())
+	}
+	_, _ = fmt.Fprintln(table, strings.Join(headings, "\t"))
 	for _, row := range statusRows {
-		cells := []string{row.name}
+		cells, blank := []string{row.name}, true
 		for _, node := range nodes {
 			if node.Status == nil {
 				cells = append(cells, "-")
 				continue
 			}
-			cells = append(cells, row.of(node.Status))
+			cell := row.of(node.Status)
+			cells, blank = append(cells, cell), blank && cell == ""
 		}
-		_, _ = fmt.Fprintln(table, strings.Join(cells, "\t"))
+		if !blank {
+			_, _ = fmt.Fprintln(table, strings.Join(cells, "\t"))
+		}
 	}
 	if err := table.Flush(); err != nil {
 		return fmt.Errorf("write answer: %w", err)

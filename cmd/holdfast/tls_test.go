@@ -1,14 +1,18 @@
 package main
 
 import (
+	"bytes"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
+	"fmt"
+	"log/slog"
 	"math/big"
 	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -32,7 +36,7 @@ func TestCertificateIsReread(t *testing.T) {
 
 	writeFile(t, certFile, "no certificate")
 	hangUp(t)
-	waitForLog(t, s, "certificate not reread")
+	waitForLog(t, s, `"level":"WARN","msg":"certificate not reread: the old one stays","certificate":"api","not_after":"`)
 	if got := servedSerial(t, s); got != 1 {
 		t.Errorf("after a bad file: got certificate %d, want 1", got)
 	}
@@ -51,13 +55,44 @@ func TestPeerCertificateIsReread(t *testing.T) {
 	path := func(name string) string { return filepath.Join(dir, name) }
 	command(t, 0, "cert", "ca", "--dir", dir)
 	command(t, 0, "cert", "node", "n1", "--dir", dir)
-	s := serve(t, t.TempDir(), "--cluster", "n1=127.0.0.1:1,n2=127.0.0.1:2", "--peer", "127.0.0.1:0",
+	own := certificate(t, path("n1.pem"))
+	s := serve(t, t.TempDir(), "--cluster", "n1=127.0.0.1:1,n2=127.0.0.1:2", "--peer", "127.0.0.2:0",
 		"--peer-ca", path("ca.pem"), "--peer-cert", path("n1.pem"), "--peer-key", path("n1-key.pem"))
 	hangUp(t)
 	waitForLog(t, s, "certificate reread")
 	writeFile(t, path("n1.pem"), "no certificate")
 	hangUp(t)
-	waitForLog(t, s, "certificate not reread")
+	waitForLog(t, s, `"level":"WARN","msg":"certificate not reread: the old one stays","certificate":"peer","not_after":"`)
+	metrics := get(t, http.DefaultClient, s.Admin+"/metrics", http.StatusOK)
+	for name, cert := range map[string]*x509.Certificate{"peer": own, "peer-ca": certificate(t, path("ca.pem"))} {
+		want := fmt.Sprintf("holdfast_certificate_not_after_seconds{certificate=%q} %v\n", name, float64(cert.NotAfter.Unix()))
+		if !strings.Contains(metrics, want) {
+			t.Errorf("got no metric %s", want)
+		}
+	}
+}
+
+// TestExpiryIsTold from 30 days before it on, or a third of a short validity.
+func TestExpiryIsTold(t *testing.T) {
+	begin, day := time.Unix(1_800_000_000, 0), 24*time.Hour
+	for _, test := range []struct {
+		validity, age time.Duration
+		want          string // level; empty: nothing is said
+	}{
+		{365 * day, 334 * day, ""},
+		{365 * day, 336 * day, "WARN"},
+		{365 * day, 366 * day, "ERROR"},
+		{6 * day, 3 * day, ""},
+		{6 * day, 5 * day, "WARN"},
+	} {
+		var out bytes.Buffer
+		c := namedCertificate{"peer", &x509.Certificate{NotBefore: begin, NotAfter: begin.Add(test.validity)}}
+		tellExpiry([]namedCertificate{c}, begin.Add(test.age), slog.New(slog.NewTextHandler(&out, nil)))
+		line := out.String()
+		if test.want == "" && line != "" || !strings.Contains(line, test.want) || line != "" && !strings.Contains(line, "certificate=peer not_after=") {
+			t.Errorf("valid for %v, after %v: got %q, want level %q", test.validity, test.age, line, test.want)
+		}
+	}
 }
 
 // Without a certificate a hangup ends the node in good order, as SIGTERM does.

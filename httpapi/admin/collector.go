@@ -143,3 +143,20 @@ func newHistogram(desc *prometheus.Desc, h cluster.Histogram) prometheus.Metric 
 	}
 	return prometheus.MustNewConstHistogram(desc, total, h.Sum.Seconds(), buckets)
 }
+
+// certificateCollector tells when certificates expire.
+type certificateCollector struct{ certificates func() []Certificate }
+
+var notAfterDescription = prometheus.NewDesc("holdfast_certificate_not_after_seconds",
+	"When a certificate expires, as Unix time: peer, its authority (peer-ca), api.", []string{"certificate"}, nil)
+
+// Describe implements prometheus.Collector.
+func (c *certificateCollector) Describe(out chan<- *prometheus.Desc) { out <- notAfterDescription }
+
+// Collect implements prometheus.Collector.
+func (c *certificateCollector) Collect(out chan<- prometheus.Metric) {
+	for _, certificate := range c.certificates() {
+		out <- prometheus.MustNewConstMetric(notAfterDescription, prometheus.GaugeValue,
+			float64(certificate.NotAfter.Unix()), certificate.Name)
+	}
+}

@@ -38,7 +38,9 @@ func TestMetrics(t *testing.T) {
 	}}}
 	metrics := admin.NewMetrics()
 	metrics.ObserveRequest("SendMessage", 200, 3*time.Millisecond)
-	handler := admin.New(admin.Config{Node: node, Metrics: metrics, Logger: slog.New(slog.DiscardHandler), MetricsQueues: 10})
+	handler := admin.New(admin.Config{
+		Node: node, Metrics: metrics, Certificates: certificates, Logger: slog.New(slog.DiscardHandler), MetricsQueues: 10,
+	})
 	datadriven.RunTest(t, "testdata/metrics", func(t *testing.T, _ *datadriven.TestData) string {
 		return holdfastLines(call(t, handler, http.MethodGet, "/metrics", "", http.StatusOK))
 	})

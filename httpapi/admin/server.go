@@ -43,7 +43,9 @@ var _ Node = (*cluster.Node)(nil)
 type Config struct {
 	Node    Node
 	Metrics *Metrics // the API port observes with it already
-	Logger  *slog.Logger
+	// Certificates tells the certificates in force; nil if there are none.
+	Certificates func() []Certificate
+	Logger       *slog.Logger
 	// MetricsQueues is how many queues, and how many topics, have series of their own
 	// in /metrics.
 	MetricsQueues int
@@ -55,9 +57,12 @@ type server struct {
 
 // New makes the handler of the admin port.
 func New(config Config) http.Handler {
+	if config.Certificates == nil {
+		config.Certificates = func() []Certificate { return nil }
+	}
 	s := &server{config}
 	config.Metrics.registry.MustRegister(&collector{config.Node}, &queueCollector{config.Node, config.MetricsQueues},
-		&topicCollector{config.Node, config.MetricsQueues})
+		&topicCollector{config.Node, config.MetricsQueues}, &certificateCollector{config.Certificates})
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /status", s.getStatus)
 	mux.HandleFunc("GET /digest", s.getDigest)
@@ -101,7 +106,9 @@ func (s *server) wantJSON(post http.HandlerFunc) http.HandlerFunc {
 }
 
 func (s *server) getStatus(w http.ResponseWriter, _ *http.Request) {
-	s.answer(w, newStatus(s.Node.Status()))
+	status := newStatus(s.Node.Status())
+	status.Certificates = append(status.Certificates, s.Certificates()...)
+	s.answer(w, status)
 }
 
 // getDigest answers with the full digest of the state as of now: equal on all nodes

@@ -140,9 +140,16 @@ func newNode() *fakeNode {
 	}
 }
 
+func certificates() []admin.Certificate {
+	return []admin.Certificate{
+		{Name: "peer", NotAfter: time.Unix(1_900_000_000, 0).UTC()},
+		{Name: "peer-ca", NotAfter: time.Unix(2_000_000_000, 0).UTC()},
+	}
+}
+
 func newHandler(node admin.Node, queues int) http.Handler {
 	return admin.New(admin.Config{
-		Node: node, Metrics: admin.NewMetrics(), Logger: slog.New(slog.DiscardHandler), MetricsQueues: queues,
+		Node: node, Metrics: admin.NewMetrics(), Certificates: certificates, Logger: slog.New(slog.DiscardHandler), MetricsQueues: queues,
 	})
 }
 

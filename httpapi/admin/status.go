@@ -2,6 +2,7 @@ package admin
 
 import (
 	"fmt"
+	"time"
 
 	"holdfast.internal/cluster"
 	"holdfast.internal/raftfsm"
@@ -27,6 +28,14 @@ type Status struct {
 	Disk      Disk     `json:"disk"`
 	Totals    Totals   `json:"totals"`
 	Memory    Memory   `json:"memory"`
+
+	Certificates []Certificate `json:"certificates"`
+}
+
+// Certificate is one that others refuse this node for when it expires.
+type Certificate struct {
+	Name     string    `json:"name"` // peer; peer-ca, of the authority that signed it; api
+	NotAfter time.Time `json:"not_after"`
 }
 
 // Format is the version of the state: the one in force, and those that this
@@ -46,7 +55,7 @@ type Group struct {
 	Commit       uint64   `json:"commit"`
 	Applied      uint64   `json:"applied"`
 	Last         uint64   `json:"last"`
-	First        uint64   `json:"first"`
+	First        uint64   `json:"first"` // the oldest entry on disk
 	Snapshot     uint64   `json:"snapshot"`
 	LogBytes     int64    `json:"log_bytes"`
 	PendingBytes int64    `json:"pending_bytes"` // bodies that are in no snapshot yet
@@ -163,6 +172,8 @@ func newStatus(s cluster.Status) Status {
 			Lost:          s.Totals.Lost,
 		},
 		Memory: Memory(s.Memory),
+
+		Certificates: []Certificate{},
 	}
 }
 

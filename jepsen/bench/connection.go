@@ -19,15 +19,32 @@ var errAnswer = errors.New("answer not understood")
 // maxAnswer bounds the answers that are accepted, in bytes.
 const maxAnswer = 16 << 20
 
-// connection is a keep-alive HTTP/1.1 connection with one request at a time. It
+// client sends requests to one endpoint, one at a time.
+type client interface {
+	// roundTrip sends a request, which is a whole HTTP/1.1 message, and returns status
+	// and body of the answer. The body is valid until the next request.
+	roundTrip(ctx context.Context, request []byte) (status int, body []byte, err error)
+	// until has every request fail that has no answer by then.
+	until(deadline time.Time)
+	// close ends the connection; the next request dials anew.
+	close()
+}
+
+func newClient(name string, endpoint *url.URL) client {
+	if name == Standard {
+		return newStandardClient(endpoint)
+	}
+	return newConnection(endpoint)
+}
+
+// connection is the client Raw: a keep-alive HTTP/1.1 connection with one request at a time. It
 // dials when it is first used and again after it broke.
 type connection struct {
 	endpoint *url.URL
 	deadline time.Time // of every read and write; zero for none
 	conn     net.Conn
 	buffer   []byte
-	head     []byte             // of the last answer: status line and headers
-	standard *standardTransport // does the work in place of conn, if it is not nil
+	head     []byte // of the last answer: status line and headers
 }
 
 func newConnection(endpoint *url.URL) *connection {
@@ -52,23 +69,19 @@ func (c *connection) dial(ctx context.Context) error {
 	return nil
 }
 
-// close ends the connection; the next request dials anew.
+// until implements client, for a connection that has not been used.
+func (c *connection) until(deadline time.Time) { c.deadline = deadline }
+
+// close implements client.
 func (c *connection) close() {
-	if c.standard != nil {
-		c.standard.CloseIdleConnections()
-	}
 	if c.conn != nil {
 		_ = c.conn.Close()
 		c.conn = nil
 	}
 }
 
-// roundTrip sends a request and returns status and body of the answer. The body
-// is valid until the next request. After an error the connection is closed.
+// roundTrip implements client. After an error the connection is closed.
 func (c *connection) roundTrip(ctx context.Context, request []byte) (status int, body []byte, err error) {
-	if c.standard != nil {
-		return c.standard.roundTrip(ctx, c.endpoint, c.deadline, request)
-	}
 	if c.conn == nil {
 		if err := c.dial(ctx); err != nil {
 			return 0, nil, err

@@ -71,7 +71,7 @@ func (r *BacklogRun) empty(ctx context.Context, t *target, node *fault.Node, o O
 func probe(ctx context.Context, t *target, o Options, f func() error) (*histogram, time.Duration, error) {
 	o.Batch, o.Duration = 1, spacePatience // of the connection
 	w := newWorker(t, 0, o)
-	w.conn.deadline = time.Now().Add(o.Duration + patience)
+	w.conn.until(time.Now().Add(o.Duration + patience))
 	defer w.conn.close()
 	var stop atomic.Bool
 	done := make(chan struct{})
@@ -101,7 +101,7 @@ func pause(ctx context.Context, d time.Duration) error {
 // call does one call on the target's first queue, and returns how long it took.
 func (t *target) call(ctx context.Context, o Options, c call) (time.Duration, error) {
 	conn := newConnection(t.endpoints[0])
-	conn.deadline = time.Now().Add(time.Minute)
+	conn.until(time.Now().Add(time.Minute))
 	defer conn.close()
 	r := newRequest(t.endpoints[0].Host, o.Protocol, c)
 	s := shape{protocol: o.Protocol, queueURL: t.queues[0]}

@@ -91,28 +91,29 @@ func (f *floor) learn(ctx context.Context, product *target, phase string, o Opti
 		}
 		defer cleanup()
 	}
-	o.Client = Raw // which has the head of an answer
 	f.target.queues, f.target.topic = slices.Clone(product.queues), product.topic
+	raw := newConnection(product.endpoints[0]) // which has the head of an answer
+	raw.until(time.Now().Add(patience))
+	defer raw.close()
 	w := newWorker(product, 0, o)
-	w.conn.deadline = time.Now().Add(patience)
-	defer w.conn.close()
+	w.conn = raw
 	for range max(2*maxBatch/o.Batch, 1) { // something to receive, twice
 		w.send(ctx, sendCall(o))
 	}
 	for _, c := range floorCalls(phase, o) {
-		head, body := w.sample(ctx, c)
+		body := w.sample(ctx, c)
 		if w.first != nil {
 			return fmt.Errorf("take sample of %s: %w", actions[c], w.first)
 		}
-		if err := f.teach(ctx, c, head, body); err != nil {
+		if err := f.teach(ctx, c, bytes.Clone(raw.head), body); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// sample makes a call once and returns head and body of its answer.
-func (w *worker) sample(ctx context.Context, c call) (head, body []byte) {
+// sample makes a call once and returns the body of its answer.
+func (w *worker) sample(ctx context.Context, c call) []byte {
 	bytesToSend := w.requests[c].bytes
 	if c == callDelete || c == callDeleteBatch {
 		receive := callReceive
@@ -122,12 +123,11 @@ func (w *worker) sample(ctx context.Context, c call) (head, body []byte) {
 		handles := w.receive(ctx, receive)
 		if len(handles) == 0 {
 			w.fail(errors.New("nothing to receive"))
-			return nil, nil
+			return nil
 		}
 		bytesToSend = w.shape.fillDelete(w.requests[c], c, handles)
 	}
-	body = bytes.Clone(w.do(ctx, bytesToSend))
-	return bytes.Clone(w.conn.head), body
+	return bytes.Clone(w.do(ctx, bytesToSend))
 }
 
 // teach sets the answer of the echo server to a call.

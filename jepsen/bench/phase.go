@@ -100,7 +100,7 @@ func newWorkers(t *target, phase string, o Options) []*worker {
 	workers := make([]*worker, n)
 	for i := range workers {
 		workers[i] = newWorker(t, i, o)
-		workers[i].conn.deadline = time.Now().Add(o.Duration + patience)
+		workers[i].conn.until(time.Now().Add(o.Duration + patience))
 	}
 	if phase == phaseTrip && len(t.queues) > 1 {
 		pairUp(workers, t)

@@ -35,7 +35,7 @@ func (t *target) ask(ctx context.Context, c *connection, parameters, open, end s
 // deletes it.
 func (t *target) createTopic(ctx context.Context) (cleanup func(), err error) {
 	c := newConnection(t.endpoints[0])
-	c.deadline = time.Now().Add(time.Minute)
+	c.until(time.Now().Add(time.Minute))
 	defer c.close()
 	first, err := url.Parse(t.queues[0])
 	if err != nil {
@@ -61,7 +61,7 @@ func (t *target) createTopic(ctx context.Context) (cleanup func(), err error) {
 // deleteTopic deletes the topic; one that stays does no harm.
 func (t *target) deleteTopic(ctx context.Context) {
 	c := newConnection(t.endpoints[0])
-	c.deadline = time.Now().Add(time.Minute)
+	c.until(time.Now().Add(time.Minute))
 	defer c.close()
 	_, _ = t.ask(ctx, c, "Action=DeleteTopic&TopicArn="+t.topic, "<RequestId>", "<")
 }

@@ -12,32 +12,42 @@ import (
 	"time"
 )
 
-// standardTransport sends requests with net/http, over one connection.
-type standardTransport struct {
-	http.Transport
-	heads  map[string]*http.Request // what the headers of a request mean
-	answer bytes.Buffer
+// standardClient is the client Standard: it sends requests with net/http, over one
+// connection.
+type standardClient struct {
+	endpoint  *url.URL
+	deadline  time.Time // of every request; zero for none
+	transport http.Transport
+	heads     map[string]*http.Request // what the headers of a request mean
+	answer    bytes.Buffer
 }
 
-func newStandardTransport() *standardTransport {
-	return &standardTransport{
-		Transport: http.Transport{MaxConnsPerHost: 1, DisableCompression: true},
+func newStandardClient(endpoint *url.URL) *standardClient {
+	return &standardClient{
+		endpoint:  endpoint,
+		transport: http.Transport{MaxConnsPerHost: 1, DisableCompression: true},
 		heads:     map[string]*http.Request{},
 	}
 }
 
-// roundTrip is connection.roundTrip.
-func (s *standardTransport) roundTrip(ctx context.Context, endpoint *url.URL, deadline time.Time, request []byte) (status int, body []byte, err error) {
-	if !deadline.IsZero() {
+// until implements client.
+func (s *standardClient) until(deadline time.Time) { s.deadline = deadline }
+
+// close implements client.
+func (s *standardClient) close() { s.transport.CloseIdleConnections() }
+
+// roundTrip implements client.
+func (s *standardClient) roundTrip(ctx context.Context, request []byte) (status int, body []byte, err error) {
+	if !s.deadline.IsZero() {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithDeadline(ctx, deadline)
+		ctx, cancel = context.WithDeadline(ctx, s.deadline)
 		defer cancel()
 	}
-	r, err := s.build(endpoint, request)
+	r, err := s.build(request)
 	if err != nil {
 		return 0, nil, fmt.Errorf("build request: %w", err)
 	}
-	answer, err := s.RoundTrip(r.WithContext(ctx))
+	answer, err := s.transport.RoundTrip(r.WithContext(ctx))
 	if err != nil {
 		return 0, nil, fmt.Errorf("send request: %w", err)
 	}
@@ -51,7 +61,7 @@ func (s *standardTransport) roundTrip(ctx context.Context, endpoint *url.URL, de
 
 // build makes a request of bytes. What its headers mean is known from the second
 // time on, because to read them is no part of a client's work.
-func (s *standardTransport) build(endpoint *url.URL, request []byte) (*http.Request, error) {
+func (s *standardClient) build(request []byte) (*http.Request, error) {
 	head, body, _ := bytes.Cut(request, []byte("\r\n\r\n"))
 	known := s.heads[string(head)]
 	if known == nil {
@@ -59,7 +69,7 @@ func (s *standardTransport) build(endpoint *url.URL, request []byte) (*http.Requ
 		if err != nil {
 			return nil, err
 		}
-		r.RequestURI, r.URL.Scheme, r.URL.Host = "", endpoint.Scheme, endpoint.Host
+		r.RequestURI, r.URL.Scheme, r.URL.Host = "", s.endpoint.Scheme, s.endpoint.Host
 		s.heads[string(head)], known = r, r
 	}
 	r := *known

@@ -38,7 +38,7 @@ func newTarget(endpoints []string, pid int) (*target, error) {
 // one left, and returns what deletes them.
 func (t *target) createQueues(ctx context.Context, o Options) (cleanup func(), err error) {
 	c := newConnection(t.endpoints[0])
-	c.deadline = time.Now().Add(time.Minute)
+	c.until(time.Now().Add(time.Minute))
 	defer c.close()
 	t.queues = nil
 	run := strconv.FormatInt(time.Now().UnixNano(), 36)
@@ -78,7 +78,7 @@ func createQueueBody(r *request, o Options, name string) {
 // deleteQueues deletes the queues; one that stays does no harm.
 func (t *target) deleteQueues(ctx context.Context, o Options) {
 	c := newConnection(t.endpoints[0])
-	c.deadline = time.Now().Add(time.Minute)
+	c.until(time.Now().Add(time.Minute))
 	defer c.close()
 	for _, queue := range t.queues {
 		r := newRequest(t.endpoints[0].Host, o.Protocol, callDeleteQueue)

@@ -35,12 +35,12 @@ func (t *tally) add(other *tally) {
 	t.commit.add(&other.commit)
 }
 
-// worker is one connection and the requests that it sends.
+// worker is one client and the requests that it sends.
 type worker struct {
 	tally
 	shape    shape
 	fields   *fields
-	conn     *connection
+	conn     client
 	requests [calls]*request
 	handles  [][]byte
 	stamps   uint64 // the next one
@@ -57,14 +57,11 @@ func newWorker(t *target, n int, o Options) *worker {
 			topic: t.topic, body: o.Body, batch: max(o.Batch, 1), fifo: o.Groups > 0,
 		},
 		fields:  fieldsOf(o.Protocol),
-		conn:    newConnection(endpoint),
+		conn:    newClient(o.Client, endpoint),
 		handles: make([][]byte, 0, maxBatch),
 		stamps:  uint64(n) << 40,
 		group:   n,
 		groups:  max(o.Groups, 1),
-	}
-	if o.Client == Standard {
-		w.conn.standard = newStandardTransport()
 	}
 	for c := range calls {
 		protocol := o.Protocol

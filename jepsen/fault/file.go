@@ -8,12 +8,14 @@ import (
 	"path/filepath"
 )
 
-// NewestFile returns the file below dir whose name sorts last. Segments of a log
-// are named by their first index, so it is the one that was written last.
+// NewestFile returns the file below dir whose name sorts last, of those that begin with
+// a number. Segments of a log are named by their first index, so it is the one that was
+// written last.
 func NewestFile(dir string) (string, error) {
 	newest := ""
 	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
-		if err == nil && entry.Type().IsRegular() && path > newest {
+		numbered := entry != nil && entry.Name()[0] >= '0' && entry.Name()[0] <= '9'
+		if err == nil && numbered && entry.Type().IsRegular() && path > newest {
 			newest = path
 		}
 		return err

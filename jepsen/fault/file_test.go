@@ -62,7 +62,7 @@ func TestNewestFileIsTheLastByName(t *testing.T) {
 	if _, err := fault.NewestFile(dir); err == nil {
 		t.Error("an empty folder has a newest file")
 	}
-	for _, name := range []string{"00000000000000000001", "00000000000000000800", "00000000000000000090"} {
+	for _, name := range []string{"00000000000000000001", "00000000000000000800", "00000000000000000090", "FORMAT"} {
 		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {
 			t.Fatal(err)
 		}
