@@ -16,13 +16,14 @@ func TestBacklog(t *testing.T) {
 	t.Chdir(t.TempDir()) // for the data of the nodes
 	var out bytes.Buffer
 	o := bench.Options{
-		Binary: binary, Connections: 8, Duration: 100 * time.Millisecond, Body: 1024,
+		// So short that the turns leave something to be deleted, at 200,000 messages a second too.
+		Binary: binary, Connections: 8, Duration: 30 * time.Millisecond, Body: 1024,
 		JSON: "report.json", Flags: []string{"--test-mode", "--test-snapshot-entries", "20"},
 	}
 	if !*long { // the last message is a minute old when it expires
 		o.Backlogs = []string{"all", "half"}
 	}
-	report, err := bench.Backlog(t.Context(), o, 20_000, &out)
+	report, err := bench.Backlog(t.Context(), o, 40_000, &out)
 	if err != nil {
 		t.Fatal(err)
 	}
