@@ -266,17 +266,11 @@ func TestHostileAnswers(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				network := newPipes()
-				p := New(network, Config{Name: "n1", ClusterID: func() string { return "c" }, Dial: network.dial})
-				t.Cleanup(func() { p.Close() })
-				go func() {
-					conn, _ := network.Accept()
-					readHello(conn)
-					conn.Write(helloAnswer{accepted, "c", "n2"}.encode())
+				p := callsTo(t, func(conn net.Conn) {
 					newFrameReader(conn, time.Now).next()
 					conn.Write(c.answer)
 					io.Copy(io.Discard, conn)
-				}()
+				})
 				if _, err := p.Call(t.Context(), Target{"n2", "x"}, MethodPropose, nil); !errors.Is(err, c.want) {
 					t.Errorf("call: got %v, want %v", err, c.want)
 				}
