@@ -77,6 +77,25 @@ func TestPublishing(t *testing.T) {
 			delete(entries[1], "MessageGroupId")
 			s.invalid("PublishBatch", batch, "The MessageGroupId parameter is required for FIFO topics")
 		}},
+		{id: "C49b", title: "a missing id in an entry that fails alone", play: func(s *stage) {
+			topic := s.fifoTopic()
+			entries := publishEntries(2)
+			for i := range entries {
+				entries[i]["MessageGroupId"] = "g"
+				entries[i]["MessageDeduplicationId"] = fmt.Sprint(i)
+			}
+			entries[1]["Subject"] = ""
+			delete(entries[1], "MessageDeduplicationId")
+			batch := in{"TopicArn": topic, "PublishBatchRequestEntries": entries}
+			s.invalid("PublishBatch", batch,
+				"The topic should either have ContentBasedDeduplication enabled or MessageDeduplicationId provided explicitly")
+			s.done("SetTopicAttributes", in{"TopicArn": topic, "AttributeName": "ContentBasedDeduplication", "AttributeValue": "true"})
+			if out := s.done("PublishBatch", batch); len(out.list("Successful")) != 1 || len(out.list("Failed")) != 1 {
+				s.Errorf("with content-based deduplication: got %v", out)
+			}
+			delete(entries[1], "MessageGroupId")
+			s.invalid("PublishBatch", batch, "The MessageGroupId parameter is required for FIFO topics")
+		}},
 		{id: "C50", title: "a bad attribute in a batch", play: func(s *stage) {
 			entries := publishEntries(2)
 			entries[1]["MessageAttributes"] = in{"a": in{"DataType": "String"}}
