@@ -92,7 +92,7 @@ func newParser(g *grammar, exit func(int), stdout, stderr io.Writer) (*kong.Kong
 	options := append(valueReaders(),
 		kong.Name("holdfast"),
 		kong.Description("A message broker that speaks Amazon SQS and SNS."),
-		kong.DefaultEnvars("HOLDFAST"),
+		kong.DefaultEnvars(envPrefix),
 		kong.Configuration(readConfigFile),
 		kong.ExplicitGroups([]kong.Group{
 			{Key: "cluster", Title: "Members of a cluster:"},
