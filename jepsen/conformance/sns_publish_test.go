@@ -63,6 +63,14 @@ func TestPublishing(t *testing.T) {
 			}
 			s.bad("PublishBatch", in{"TopicArn": s.arnOf(s.name()), "PublishBatchRequestEntries": []in{{"Id": "1", "Message": ""}}}, "NotFound", "Topic does not exist")
 		}},
+		{id: "C48c", title: "no message", play: func(s *stage) {
+			const null = "1 validation error detected: Value null at '%s' failed to satisfy constraint: Member must not be null"
+			topic := s.topic()
+			s.bad("Publish", in{"TopicArn": topic}, "ValidationError", fmt.Sprintf(null, "message"))
+			s.bad("Publish", in{"PhoneNumber": "+15551234567"}, "ValidationError", fmt.Sprintf(null, "message"))
+			s.bad("PublishBatch", in{"TopicArn": topic, "PublishBatchRequestEntries": []in{{"Id": "1", "Message": "x"}, {"Id": "2"}}},
+				"ValidationError", fmt.Sprintf(null, "publishBatchRequestEntries.2.member.message"))
+		}},
 		{id: "C49", title: "a missing id in a batch to a FIFO topic", play: func(s *stage) {
 			topic := s.fifoTopic()
 			entries := publishEntries(3)
