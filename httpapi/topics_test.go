@@ -5,7 +5,6 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"fmt"
-	"net/netip"
 	"net/url"
 	"strings"
 	"testing"
@@ -136,29 +135,6 @@ func TestOtherAccounts(t *testing.T) {
 	}
 	if r := e.query("Version=2010-03-31&Action=ListTagsForResource&ResourceArn="+ordersARN, "Authorization", other); r.status != 403 {
 		t.Errorf("tags: got %d %s, want 403", r.status, r.body)
-	}
-}
-
-// TestSecureTransport: behind a proxy that is trusted, a request came as securely as the
-// proxy says.
-func TestSecureTransport(t *testing.T) {
-	for _, c := range []struct {
-		trusted []netip.Prefix
-		proto   string
-		status  int
-	}{
-		{[]netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, "https", 200},
-		{[]netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, "http", 403},
-		{nil, "https", 403},
-	} {
-		e := serve(t, newStateBroker(), httpapi.Config{TrustedProxies: c.trusted})
-		e.sns("Action=CreateTopic&Name=orders")
-		e.sns("Action=SetTopicAttributes&AttributeName=Policy&TopicArn=" + ordersARN + "&AttributeValue=" + url.QueryEscape(policyOf(
-			`{"Effect":"Allow","Principal":"*","Action":"SNS:Publish","Resource":"*","Condition":{"Bool":{"aws:SecureTransport":"true"}}}`)))
-		r := e.query("Version=2010-03-31&Action=Publish&Message=m&TopicArn="+ordersARN, "X-Forwarded-Proto", c.proto)
-		if r.status != c.status {
-			t.Errorf("trusted %v, %s: got %d %s, want %d", c.trusted, c.proto, r.status, r.body, c.status)
-		}
 	}
 }
 
