@@ -69,11 +69,16 @@ func startBroker(ctx context.Context, f *serveFlags, logger *slog.Logger) (*brok
 			return nil, fmt.Errorf("load certificate %s: %w", f.TLSCert, err)
 		}
 	}
-	b := &broker{log: logger, exit: os.Exit, https: f.TLSCert != "", ended: make(chan error, 2)}
-	if err := b.listen(f); err != nil {
-		return nil, errors.Join(err, closePorts(b.apiPort, b.adminPort, b.peerPort))
+	b := &broker{
+		log: logger, exit: os.Exit, https: f.TLSCert != "", ended: make(chan error, 2), hangup: make(chan os.Signal, 1),
 	}
-	if err := b.start(ctx, f); err != nil {
+	signal.Notify(b.hangup, syscall.SIGHUP) // one that comes while the node starts must not end the process
+	err := b.listen(f)
+	if err == nil {
+		err = b.start(ctx, f)
+	}
+	if err != nil {
+		signal.Stop(b.hangup)
 		return nil, errors.Join(err, closePorts(b.apiPort, b.adminPort, b.peerPort))
 	}
 	go func() { b.ended <- b.api.Serve(b.apiPort) }()
@@ -136,8 +141,6 @@ func (b *broker) start(ctx context.Context, f *serveFlags) error {
 		ReadHeaderTimeout: adminHeaderTimeout,
 		ErrorLog:          slog.NewLogLogger(b.log.Handler(), slog.LevelDebug),
 	}
-	b.hangup = make(chan os.Signal, 1)
-	signal.Notify(b.hangup, syscall.SIGHUP)
 	return nil
 }
 
