@@ -48,8 +48,9 @@ type PeekResult struct {
 // Peek returns up to limit messages of a state whose sequence numbers are above
 // after, without receiving or counting them; false when there is no such queue.
 // It only reads, and looks at maxPeekSteps received messages of either kind (those
-// that come after all others, and the rest) at most: then the page is short. A queue with many message groups costs a binary search in each
-// whose oldest message is on the page or before it.
+// that come after all others, and the rest) at most: then the page is short. A
+// queue with many message groups costs a binary search in each whose oldest message
+// is on the page or before it.
 func (s *State) Peek(key QueueKey, now Time, state MessageState, after uint64, limit int) (PeekResult, bool) {
 	q := s.queues[key]
 	if q == nil {
