@@ -156,6 +156,12 @@ func (m *members) newest(name string) (report, bool) {
 	return r, ok
 }
 
+// isUp reports whether a member answered within upFor.
+func (m *members) isUp(name string) bool {
+	r, ok := m.newest(name)
+	return ok && m.elapsed()-r.at <= upFor
+}
+
 // up are the newest answers of the members that answered within upFor, by name.
 func (m *members) up() []pong { return m.within(upFor) }
 
