@@ -121,7 +121,7 @@ func returnClass(group uint32, tired bool) uint64 {
 
 func (m *messages) byReturn(slot uint32) rank {
 	r := m.records.at(slot)
-	return rank{class: returnClass(r.group, r.received >= tiredAfter), at: r.sentAt, sequence: r.sequence}
+	return rank{class: returnClass(r.group, r.tired()), at: r.sentAt, sequence: r.sequence}
 }
 
 func (f *fairness) byFresh(id uint32) rank { return f.at(id).fresh.rank() }
@@ -169,7 +169,7 @@ func (m *messages) dueOrder(l *list) *order {
 // foundOf is found for a record with a group.
 func (m *messages) foundOf(r *record) *order {
 	m.tenant(r.group)
-	if r.received >= tiredAfter {
+	if r.tired() {
 		return &m.fair.tired
 	}
 	return &m.fair.back
