@@ -4,8 +4,8 @@ import "time"
 
 // The rules of fair queues (SQS developer guide, "Amazon SQS fair queues").
 const (
-	// noisyInFlight is how many messages in flight, and noisyShare which part of
-	// the queue's (one in so many), a tenant must exceed to be noisy by them.
+	// noisyInFlight is how many messages in flight a tenant must have to be noisy by
+	// them, and noisyShare which part of the queue's (one in so many) they must exceed.
 	noisyInFlight = 30
 	noisyShare    = 10
 	// quietAfter is how long a noisy tenant must send nothing to be quiet again.
