@@ -378,7 +378,7 @@ const settingsFormat = 1
 
 func settingsFields(f *fields, s Settings) Settings {
 	if format := f.byte(settingsFormat); format != settingsFormat {
-		f.fail(fmt.Errorf("settings: %w %d", errFormat, format))
+		f.fail(fmt.Errorf("settings: %w: %d", ErrFormat, format))
 	}
 	s.ClusterID = f.str(s.ClusterID)
 	s.Account = f.str(s.Account)
