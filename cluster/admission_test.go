@@ -141,3 +141,26 @@ func TestAdmissionClose(t *testing.T) {
 		}
 	})
 }
+
+// TestOverloadIsToldThroughFollowers as well: the leader says in time that a command
+// was held back, and the client may safely send it again.
+func TestOverloadIsToldThroughFollowers(t *testing.T) {
+	inCluster(t, func(t *testing.T, c *nodes) {
+		room := c.list[c.leader()].group.admission
+		if err := room.admit(t.Context(), nil, maxHeld); err != nil {
+			t.Fatal(err)
+		}
+		for _, n := range c.list {
+			if got := <-ask(t, n, "m"); !errors.Is(got.err, ErrOverloaded) || got.took > n.config.RequestTimeout {
+				t.Errorf("%s: got %v after %v, want %v", n.config.NodeName, got.err, got.took, ErrOverloaded)
+			}
+		}
+		room.release(maxHeld)
+		for _, n := range c.list {
+			send(t, n, "m", 0)
+		}
+		if stored := c.stored(); stored != len(c.list) {
+			t.Errorf("got %d messages, want %d", stored, len(c.list))
+		}
+	})
+}

@@ -62,8 +62,12 @@ func (v *guest) parked() {
 }
 
 // turn asks the member of the client whether that is still there, and takes the
-// number under which the receive is to be proposed.
+// number under which the receive is to be proposed. A member that is down is not asked:
+// each of its receives would hold up those behind it for turnTimeout.
 func (v *guest) turn(ctx context.Context) bool {
+	if !v.members.isUp(v.from.Name) {
+		return false
+	}
 	a := v.ask(ctx, v.from, turnCall{kind: newsTurn, id: v.id, number: v.origin.Number})
 	v.origin = a.origin
 	return a.goOn

@@ -408,10 +408,12 @@ func TestRaisedInFlightLimitWakes(t *testing.T) {
 		send(t, n, "first", 0)
 		send(t, n, "second", 0)
 		receive(t, n, 0)
-		go func() {
+		var raising sync.WaitGroup
+		defer raising.Wait() // the receive may return before the setting is answered
+		raising.Go(func() {
 			time.Sleep(time.Second)
 			do(t, n, raftfsm.SetSetting{Name: "inflight-limit", Value: "2"})
-		}()
+		})
 		begin := time.Now()
 		d := receive(t, n, 10*time.Second)
 		if len(d.Messages) != 1 || time.Since(begin) > 1100*time.Millisecond {

@@ -31,6 +31,7 @@ type members struct {
 
 	mu    sync.Mutex
 	heard map[string]report        // the newest of each; by name
+	fails map[string]error         // why those do not answer that did not the last time; by name
 	calls map[string]time.Duration // when each has called this node last, or when that was to be expected
 	term  uint64                   // of the newest leader that was heard
 }
@@ -43,7 +44,7 @@ type report struct {
 }
 
 func newMembers(self string, all []peer.Target, elapsed func() time.Duration) *members {
-	m := &members{self: peer.Target{Name: self}, elapsed: elapsed, heard: map[string]report{}, calls: map[string]time.Duration{}}
+	m := &members{self: peer.Target{Name: self}, elapsed: elapsed, heard: map[string]report{}, calls: map[string]time.Duration{}, fails: map[string]error{}}
 	for _, t := range all {
 		if t.Name == self {
 			m.self = t
@@ -96,7 +97,22 @@ func (m *members) alone() bool { return len(m.others) == 0 }
 func (m *members) record(p pong, applied uint64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	delete(m.fails, p.Name)
 	m.heard[p.Name] = report{pong: p, at: m.elapsed(), lag: applied - min(applied, p.Applied)}
+}
+
+// fail notes that a member did not answer.
+func (m *members) fail(name string, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.fails[name] = err
+}
+
+// silent is why a member did not answer the last time; nil if it did.
+func (m *members) silent(name string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.fails[name]
 }
 
 // expectCalls says that from now on all others call this node.
@@ -138,6 +154,12 @@ func (m *members) newest(name string) (report, bool) {
 	defer m.mu.Unlock()
 	r, ok := m.heard[name]
 	return r, ok
+}
+
+// isUp reports whether a member answered within upFor.
+func (m *members) isUp(name string) bool {
+	r, ok := m.newest(name)
+	return ok && m.elapsed()-r.at <= upFor
 }
 
 // up are the newest answers of the members that answered within upFor, by name.

@@ -352,7 +352,11 @@ func (n *Node) unready() []string {
 		return []string{obstacle}
 	}
 	reasons := append(n.readiness.reasons(), n.sessionless()...)
-	if len(reasons) > 0 && n.unreached.Load() {
+	if len(reasons) == 0 {
+		return nil
+	}
+	reasons = append(reasons, n.strangers()...)
+	if n.unreached.Load() {
 		reasons = append(reasons, fmt.Sprintf("the leader does not reach this node at %s, where --cluster has it", n.members.self.Address))
 	}
 	return reasons

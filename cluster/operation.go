@@ -12,6 +12,11 @@ import (
 // errReignOver is why a call to a member that leads no more is given up.
 var errReignOver = errors.New("another leader")
 
+// answerShare is the part of the time that a command may take which another member
+// leaves for its answer: that may say why the command was not executed, where a caller
+// who hears nothing knows nothing.
+const answerShare = 100
+
 // operation is a command on its way to an answer.
 type operation struct {
 	*gateway
@@ -111,10 +116,14 @@ func (o *operation) here(ctx context.Context) (raftfsm.Outcome, error) {
 	return o.p.outcome, o.p.err
 }
 
-// there has another member propose the command.
+// there has another member propose the command, if there is time for its answer.
 func (o *operation) there(ctx context.Context, r *reign, to peer.Target) (raftfsm.Outcome, error) {
+	call := proposalCall{left: o.ends - o.elapsed() - o.group.timeout/answerShare, grows: o.grows, relay: to == r.via}
+	if call.left <= 0 {
+		o.over = true
+		return raftfsm.Outcome{}, ErrNoLeader
+	}
 	buf := o.calls.Get().(*[]byte)
-	call := proposalCall{left: o.ends - o.elapsed(), grows: o.grows, relay: to == r.via}
 	*buf = appendProposal((*buf)[:0], call, o.origin, o.p.command)
 	pending, err := o.port.Start(r.ctx, to, peer.MethodPropose, *buf)
 	o.recycleCall(buf)

@@ -79,6 +79,9 @@ func (p *pings) watch(ctx context.Context, to peer.Target) {
 		if ctx.Err() != nil {
 			return
 		}
+		if err != nil {
+			p.members.fail(to.Name, err)
+		}
 		c.note(err, p.elapsed())
 		select {
 		case <-ctx.Done():

@@ -74,6 +74,7 @@ type MemberStatus struct {
 	Peer        string // address
 	Suffrage    string // voter, nonvoter
 	Up          bool
+	Reason      string        // why it is not up, and what to do, if this node knows
 	Applied     uint64        // index
 	LagEntries  uint64        // that this node had applied when it asked, and the member had not
 	LastContact time.Duration // 0 for this node, and for a member that has never answered
@@ -148,6 +149,9 @@ func (n *Node) memberStatus(own GroupStatus, wallOffset time.Duration) (list []M
 			if !m.Up {
 				m.LagEntries = max(own.Applied, r.Applied) - r.Applied
 			}
+		}
+		if err := n.members.silent(m.Name); err != nil && !m.Up {
+			m.Reason = silence(err, n.clusterID())
 		}
 		list = append(list, m)
 	}

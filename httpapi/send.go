@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -308,12 +309,19 @@ func sendMessageBatch(r *request) error {
 	}
 	c := sqs.SendMessageBatch{Queue: queue}
 	var records [][]byte
+	unnamed := false // an entry without deduplication id that the state does not see
 	for i := range messages {
 		if b.errors[i] = messages[i].validateEntry(fifo); b.errors[i] != nil {
+			unnamed = unnamed || fifo && !messages[i].named
 			continue
 		}
 		entry, record := r.seal(&messages[i], fifo)
 		c.Entries, records = append(c.Entries, entry), append(records, record)
+	}
+	if unnamed {
+		if err := r.checkContentBased(queue); err != nil {
+			return err
+		}
 	}
 	if len(c.Entries) == 0 {
 		return r.answerFailed(queue, &b)
@@ -324,6 +332,19 @@ func sendMessageBatch(r *request) error {
 	}
 	results := b.spread(len(sent.Entries), func(i, n int) { b.errors[i] = sent.Entries[n].Err })
 	r.writeBatch(&b, sentEntries, func(i int) { r.writeSent(&messages[i], sent.Entries[results[i]]) })
+	return nil
+}
+
+// checkContentBased refuses a batch to a FIFO queue that needs deduplication ids. It
+// is for entries that have failed already: those that have not, the state checks.
+func (r *request) checkContentBased(queue sqs.QueueKey) error {
+	found, err := ask[sqs.GetQueueAttributesResult](r, sqs.GetQueueAttributes{Queue: queue})
+	if err != nil {
+		return err
+	}
+	if !slices.Contains(found.Attributes, sqs.Attribute{Name: sqs.ContentBasedDeduplication, Value: "true"}) {
+		return sqs.NeedsDeduplicationID()
+	}
 	return nil
 }
 

@@ -80,24 +80,46 @@ func validateEntryIDs(ids []string) *sns.Error {
 func (r *request) publishDrafts(topic sns.TopicKey, ids []string, drafts []*draft) error {
 	c := sns.PublishBatch{Topic: topic}
 	var contents [][]byte
+	var failed []*draft
 	for _, d := range drafts {
-		if d.failure == nil {
-			entry, content := d.finish(topic)
-			c.Entries, contents = append(c.Entries, entry), append(contents, content)
+		if d.failure != nil {
+			failed = append(failed, d)
+			continue
 		}
+		entry, content := d.finish(topic)
+		c.Entries, contents = append(c.Entries, entry), append(contents, content)
+	}
+	if err := r.checkFailed(topic, failed); err != nil {
+		return err
 	}
 	var done sns.PublishBatchResult
-	var err error
-	if len(c.Entries) == 0 {
-		err = r.exists(topic)
-	} else {
-		done, err = inquire[sns.PublishBatchResult](r, c, contents...)
-	}
-	if err != nil {
-		return err
+	if len(c.Entries) > 0 {
+		var err error
+		if done, err = inquire[sns.PublishBatchResult](r, c, contents...); err != nil {
+			return err
+		}
 	}
 	r.writeSuccessful(topic, ids, drafts, done.Entries)
 	r.writeRefused(ids, drafts)
+	return nil
+}
+
+// checkFailed checks, in those that have failed and that the state does not see, what
+// fails the batch as a whole.
+func (r *request) checkFailed(topic sns.TopicKey, failed []*draft) error {
+	if len(failed) == 0 {
+		return nil
+	}
+	found, err := inquire[sns.GetTopicAttributesResult](r, sns.GetTopicAttributes{Topic: topic})
+	if err != nil {
+		return err
+	}
+	contentBased := slices.Contains(found.Attributes, sns.Attribute{Name: sns.ContentBasedDeduplication, Value: "true"})
+	for _, d := range failed {
+		if refusal := sns.CheckIDs(topic, contentBased, d.message.GroupID, d.message.DeduplicationID); refusal != nil {
+			return refusal
+		}
+	}
 	return nil
 }
 

@@ -29,7 +29,10 @@ type draft struct {
 // test_publish_batch_messages_from_sns_to_sqs).
 func (r *request) readDraft(in wire.Input, topic sns.TopicKey, path string, found *violations) *draft {
 	d := &draft{}
-	d.whole, _ = in.Bytes("Message")
+	var given bool
+	if d.whole, given = in.Bytes("Message"); !given {
+		found.missing(path + "message")
+	}
 	structure, structured := in.Text("MessageStructure")
 	subject, hasSubject := in.Text("Subject")
 	d.message = sns.Message{

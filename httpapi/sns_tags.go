@@ -151,9 +151,9 @@ func putDataProtectionPolicy(r *request) error {
 	if err != nil {
 		return err
 	}
-	policy, refusal := sns.CanonicalDataProtectionPolicy(text)
+	policy, refusal := sns.CanonicalDataProtectionPolicy(topic, text)
 	if refusal != nil {
-		return refusal
+		return r.refuseTo(topic, refusal)
 	}
 	_, err = r.tell(sns.PutDataProtectionPolicy{Topic: topic, Policy: policy})
 	return err

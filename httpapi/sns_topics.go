@@ -38,7 +38,7 @@ func createTopic(r *request) error {
 		}
 	}
 	c.Attributes = attributes
-	if c.DataProtectionPolicy, refusal = sns.CanonicalDataProtectionPolicy(protection); refusal != nil {
+	if c.DataProtectionPolicy, refusal = sns.CanonicalDataProtectionPolicy(c.Topic, protection); refusal != nil {
 		return refusal
 	}
 	if _, err := r.tell(c); err != nil {

@@ -17,7 +17,7 @@ func (m *Machine) applyToTopics(o *Outcome, c sns.Command, contents [][]byte) {
 	}
 	result, refusal, panicked := m.applyTopicIsolated(o.Index, c)
 	if panicked {
-		m.state.topics.Damage(c.Target())
+		m.state.topics.Damage(m.state.topics.Concerned(c))
 	}
 	if refusal != nil {
 		o.Err = refusal
@@ -38,8 +38,8 @@ func (m *Machine) applyTopicIsolated(index uint64, c sns.Command) (result sns.Re
 			return
 		}
 		if p := recover(); p != nil {
-			target := c.Target()
-			m.report(PanicReport{Index: index, Command: CommandName(c), Queue: sqs.QueueKey(target), Value: fmt.Sprint(p)})
+			topic := m.state.topics.Concerned(c)
+			m.report(PanicReport{Index: index, Command: CommandName(c), Queue: sqs.QueueKey(topic), Value: fmt.Sprint(p)})
 			result, refusal, panicked = nil, &errTopicPanicked, true
 		}
 	}()

@@ -436,6 +436,30 @@ func TestTopicPanic(t *testing.T) {
 	m.must(sns.CreateTopic{Topic: testTopic("bad")})
 }
 
+// TestConfirmationPanic: a ConfirmSubscription that panics damages the topic that its
+// token is of, not one that the request happens to name.
+func TestConfirmationPanic(t *testing.T) {
+	m := newTestMachine(t)
+	m.letPanic = false
+	hash := sns.TokenHash{1}
+	m.must(sns.CreateTopic{Topic: testTopic("bad")})
+	m.must(sns.CreateTopic{Topic: testTopic("named")})
+	m.must(sns.Subscribe{
+		Topic: testTopic("bad"), Subscription: sns.SubscriptionID{1}, Protocol: sns.HTTP, Endpoint: "http://example.com/", Token: hash,
+		Principal: "arn:aws:iam::000000000000:root", Owner: "000000000000",
+	})
+	m.plantedTopic = func(sns.Command) { panic("planted") }
+	for _, token := range []sns.TokenHash{{2}, hash} { // nobody has the first one
+		m.do(sns.ConfirmSubscription{Topic: testTopic("named"), Token: token})
+	}
+	if report, _ := m.LastPanic(); report.Queue.Name != "bad" {
+		t.Errorf("got a report of %v, want one of bad", report.Queue)
+	}
+	if census := m.state.topics.Census(); !census[0].Damaged || census[1].Damaged {
+		t.Errorf("got %+v, want bad damaged alone", census)
+	}
+}
+
 // TestUnion tries the sets of small numbers against a loop.
 func TestUnion(t *testing.T) {
 	for a := range 1 << 7 {

@@ -36,6 +36,16 @@ func (s *State) Damage(key TopicKey) {
 	s.reschedule(whole)
 }
 
+// Concerned is the topic that a command changes or looks into: of a
+// ConfirmSubscription that of the token, whatever topic it names. It is zero if there
+// is no such token.
+func (s *State) Concerned(c Command) TopicKey {
+	if confirm, ok := c.(ConfirmSubscription); ok {
+		return s.tokens[confirm.Token].topic
+	}
+	return c.Target()
+}
+
 // Working tells at which topic Pulse was when it panicked; false when it was at
 // none.
 func (s *State) Working() (TopicKey, bool) { return s.working, s.working != TopicKey{} }

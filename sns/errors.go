@@ -19,7 +19,6 @@ const (
 	AuthorizationError           Code = "AuthorizationError"
 	InternalError                Code = "InternalError"
 	Throttling                   Code = "Throttling"
-	InvalidState                 Code = "InvalidState"
 	FilterPolicyLimitExceeded    Code = "FilterPolicyLimitExceeded"
 	SubscriptionLimitExceeded    Code = "SubscriptionLimitExceeded"
 	TagLimitExceeded             Code = "TagLimitExceeded"

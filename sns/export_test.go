@@ -12,6 +12,9 @@ func (s *State) Remains() (left, tokens int) {
 	return left, len(s.tokens)
 }
 
+// Texts is how many texts are kept for subscriptions to share.
+func (s *State) Texts() int { return len(s.texts) }
+
 // SetSteps makes entries do so little that cursors are needed for few
 // subscriptions.
 func (s *State) SetSteps(n int) { s.steps, s.left = n, n }

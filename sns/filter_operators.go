@@ -200,21 +200,17 @@ func (p *filterParser) bound(operator string) (decimal, error) {
 	if p.current().kind != numberValue {
 		return decimal{}, p.errorHere("Value of " + shown + " must be numeric")
 	}
-	d, err := p.comparable()
-	if err != nil {
-		return decimal{}, err
-	}
-	return d, nil
+	return p.comparable()
 }
 
 // comparable reads a number, the current token, that is compared with others.
 // Refused is one that is not what its text says when it is read as a double.
 func (p *filterParser) comparable() (decimal, error) {
 	text := p.take()
-	d, ok := parseDecimal(text)
+	d, _ := parseDecimal(text) // every number of JSON is one
 	double, err := strconv.ParseFloat(text, 64)
 	read, readable := parseDecimal(strconv.FormatFloat(double, 'e', -1, 64))
-	if err != nil && !errors.Is(err, strconv.ErrRange) || !ok || !readable || d.compare(read) != 0 {
+	if err != nil && !errors.Is(err, strconv.ErrRange) || !readable || d.compare(read) != 0 {
 		return decimal{}, p.errorHere("Cannot compare number : " + text)
 	}
 	return d, nil

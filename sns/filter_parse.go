@@ -1,7 +1,6 @@
 package sns
 
 import (
-	"errors"
 	"slices"
 	"strings"
 )
@@ -87,8 +86,7 @@ func (p *filterParser) scan() error {
 	for {
 		t, err := s.next()
 		if err != nil {
-			line, column := position(p.text, err.at)
-			return &FilterError{Detail: err.message, Line: line, Column: column, Syntax: true}
+			return err.in(p.text)
 		}
 		switch t.kind {
 		case objectStart, arrayStart:
@@ -218,10 +216,7 @@ func (p *filterParser) conditions() (*conditions, error) {
 		case stringValue:
 			c.addText(p.take())
 		case numberValue:
-			d, ok := parseDecimal(p.take())
-			if !ok {
-				return nil, errors.New("a number of JSON is no decimal: " + p.take())
-			}
+			d, _ := parseDecimal(p.take()) // every number of JSON is one
 			c.numbers = append(c.numbers, d)
 		case trueValue, falseValue, nullValue:
 			c.words |= wordOf(t.kind)

@@ -54,6 +54,12 @@ type syntaxError struct {
 
 func (e *syntaxError) Error() string { return e.message }
 
+// in is the error of a document, which tells the line and the column.
+func (e *syntaxError) in(text string) *FilterError {
+	line, column := position(text, e.at)
+	return &FilterError{Detail: e.message, Line: line, Column: column, Syntax: true}
+}
+
 // expectation is what may come next in a JSON text.
 type expectation byte
 

@@ -59,8 +59,8 @@ func (m *Payload) look(scope FilterScope) view {
 
 // Work returns how many values the evaluations of this message have looked at so
 // far, more for long ones and for many patterns, and one for each evaluation: the
-// same on every replica, and in proportion to the time that they took. Who evaluates many policies in one go can stop by
-// it.
+// same on every replica, and in proportion to the time that they took. Who
+// evaluates many policies in one go can stop by it.
 func (m *Payload) Work() int { return m.work }
 
 // arrayType is the type of attributes whose value is a JSON array.

@@ -41,7 +41,7 @@ func (s *State) checkPublish(t *topic, c *PublishBatch) *Error {
 		return &Error{Code: BatchRequestTooLong, Message: "The length of all the messages put together is more than the limit."}
 	}
 	for i := range c.Entries {
-		if err := t.checkIDs(&c.Entries[i]); err != nil {
+		if err := CheckIDs(t.key, t.settings.contentBased, c.Entries[i].GroupID, c.Entries[i].DeduplicationID); err != nil {
 			return err
 		}
 	}
@@ -51,16 +51,17 @@ func (s *State) checkPublish(t *topic, c *PublishBatch) *Error {
 	return nil
 }
 
-// checkIDs checks the ids of a message against the type of the topic (AWS
-// recording test_validations_for_fifo).
-func (t *topic) checkIDs(e *PublishEntry) *Error {
-	fifo := IsFIFO(t.key.Name)
+// CheckIDs checks the ids of a message, empty if there is none, against the type of
+// the topic and its ContentBasedDeduplication (AWS recordings
+// test_validations_for_fifo, test_publish_batch_exceptions).
+func CheckIDs(topic TopicKey, contentBased bool, groupID, deduplicationID string) *Error {
+	fifo := IsFIFO(topic.Name)
 	switch {
-	case fifo && e.GroupID == "":
+	case fifo && groupID == "":
 		return Invalid("The MessageGroupId parameter is required for FIFO topics")
-	case fifo && e.DeduplicationID == "" && !t.settings.contentBased:
+	case fifo && deduplicationID == "" && !contentBased:
 		return Invalid("The topic should either have ContentBasedDeduplication enabled or MessageDeduplicationId provided explicitly")
-	case !fifo && e.DeduplicationID != "":
+	case !fifo && deduplicationID != "":
 		return Invalid("MessageDeduplicationId Reason: The request includes MessageDeduplicationId parameter that is not valid for this topic type")
 	}
 	return nil

@@ -152,10 +152,17 @@ func (s *State) NextPulse() (Time, bool) {
 	return 0, false
 }
 
+// maxTexts bounds State.texts, in which those stay, too, that no subscription has any
+// more.
+const maxTexts = 4096
+
 // intern returns a text that is equal to the given one and shared with others.
 func (s *State) intern(text string) string {
 	if shared, ok := s.texts[text]; ok {
 		return shared
+	}
+	if len(s.texts) == maxTexts {
+		clear(s.texts)
 	}
 	s.texts[text] = text
 	return text

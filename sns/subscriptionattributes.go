@@ -195,7 +195,9 @@ func parseRedrivePolicy(value string) (text string, queue QueueARN, reason strin
 	}
 	text, err := compactJSON(value)
 	if err != nil {
-		return "", queue, jsonReason(value)
+		where := err.in(value)
+		where.Bare = true
+		return "", queue, where.Error()
 	}
 	document, ok := parseMembers(text)
 	if !ok {
@@ -209,16 +211,6 @@ func parseRedrivePolicy(value string) (text string, queue QueueARN, reason strin
 		return "", queue, "deadLetterTargetArn is an invalid arn"
 	}
 	return text, queue, ""
-}
-
-// jsonReason tells what is wrong with a text that is not JSON, as for a filter
-// policy.
-func jsonReason(text string) string {
-	const prefix = "FilterPolicy: "
-	if _, err := ParseFilterPolicy(text, MessageBodyScope); err != nil && strings.HasPrefix(err.Error(), prefix+"failed") {
-		return err.Error()[len(prefix):]
-	}
-	return "failed to parse JSON."
 }
 
 func (s *subscription) changeDeliveryPolicy(value string, w wording) *Error {

@@ -100,3 +100,25 @@ func TestDeleteSmallTopic(t *testing.T) {
 		t.Errorf("a Pulse is due at %d", next)
 	}
 }
+
+// TestTextsAreBounded has 10,000 accounts ask for a subscription that they do not get:
+// their names are not kept for ever.
+func TestTextsAreBounded(t *testing.T) {
+	s, at := sns.New(), sns.Moment{Now: start, Outlet: &queues{}}
+	if _, _, err := s.Apply(at, sns.CreateTopic{Topic: key("t")}); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 10_000 {
+		owner := fmt.Sprintf("%012d", i)
+		_, _, err := s.Apply(at, sns.Subscribe{
+			Topic: key("t"), Protocol: sns.SQS, Endpoint: "arn:aws:sqs:us-east-1:" + owner + ":q", Owner: owner, Principal: owner + ":root",
+			Attributes: []sns.Attribute{{Name: sns.RawMessageDelivery, Value: "maybe"}},
+		})
+		if err == nil {
+			t.Fatal("an attribute that cannot be is accepted")
+		}
+	}
+	if n := s.Texts(); n > 4096 {
+		t.Errorf("%d texts are kept, want at most 4096", n)
+	}
+}

@@ -241,7 +241,7 @@ func (s *State) replaceTopicPolicy(c ReplaceTopicPolicy) (Result, *Error) {
 }
 
 func (s *State) putDataProtectionPolicy(c PutDataProtectionPolicy) (Result, *Error) {
-	t, err := s.taggable(c.Topic)
+	t, err := s.sound(c.Topic)
 	if err != nil {
 		return nil, err
 	}
@@ -250,7 +250,7 @@ func (s *State) putDataProtectionPolicy(c PutDataProtectionPolicy) (Result, *Err
 }
 
 func (s *State) getDataProtectionPolicy(c GetDataProtectionPolicy) (Result, *Error) {
-	t, err := s.taggable(c.Topic)
+	t, err := s.sound(c.Topic)
 	if err != nil {
 		return nil, err
 	}

@@ -184,10 +184,14 @@ func boundedPolicy(value string) (text, reason string) {
 }
 
 // CanonicalDataProtectionPolicy checks the outline of a data protection policy,
-// which is stored and returned as it was given, and not enforced.
-func CanonicalDataProtectionPolicy(value string) (string, *Error) {
-	if value == "" {
+// which is stored and returned as it was given, and not enforced. A FIFO topic has
+// none (SNS developer guide, "Message data protection").
+func CanonicalDataProtectionPolicy(topic TopicKey, value string) (string, *Error) {
+	switch {
+	case value == "":
 		return "", nil
+	case IsFIFO(topic.Name):
+		return "", Invalid("DataProtectionPolicy Reason: Only standard topics have data protection policies")
 	}
 	document, _ := parseMembers(value)
 	statements, ok := elements(document.value("Statement"))

@@ -41,6 +41,35 @@ func TestExpiryIsBounded(t *testing.T) {
 	}
 }
 
+// TestAgeBehindPoison: however many messages were received three times, the age is
+// that of the oldest other one, in flight or not.
+func TestAgeBehindPoison(t *testing.T) {
+	const poison = 1500
+	p := newPlayer(t)
+	age := func() sqs.Time {
+		described, _ := p.state.Describe(key("q"), p.at.Now)
+		if described.Quiet.OldestSentAt != described.OldestSentAt {
+			t.Errorf("the oldest of quiet groups is of %d, that of all of %d", described.Quiet.OldestSentAt, described.OldestSentAt)
+		}
+		return described.OldestSentAt
+	}
+	p.send(poison)
+	p.receive(3*poison, 0)
+	if got := age(); got != 0 {
+		t.Errorf("of nothing but poison: got %d, want 0", got)
+	}
+	p.send(10)
+	sentAt := p.at.Now
+	p.receive(10, time.Hour)
+	if got := age(); got != sentAt {
+		t.Errorf("of messages in flight: got %d, want %d", got, sentAt)
+	}
+	p.state = thaw(t, p.state)
+	if got := age(); got != sentAt {
+		t.Errorf("after a restore: got %d, want %d", got, sentAt)
+	}
+}
+
 // TestExpiredIsNeverReceived lets more expire than one receive may drop, wherever
 // it lies. The receive leaves the rest alone and finds what was sent later, if
 // that is not behind it.

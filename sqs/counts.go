@@ -69,7 +69,9 @@ func (m *messages) oldestArrival(cutoff Time) Time {
 	return m.oldestOf(cutoff, func(uint32) bool { return true })
 }
 
-// oldestOf is oldestArrival among the messages of some groups.
+// oldestOf is oldestArrival among the messages of some groups. It looks at maxSteps
+// received messages of other groups, and expired ones that were not dropped yet, at
+// most: then it leaves out the received messages behind them.
 func (m *messages) oldestOf(cutoff Time, counts func(group uint32) bool) Time {
 	oldest := never
 	for _, o := range m.listsByAge() {
@@ -87,13 +89,13 @@ func (m *messages) oldestOf(cutoff Time, counts func(group uint32) bool) Time {
 		}
 	}
 	left := steps(maxSteps)
-	for slot := range m.sequences.all { // in the order of their arrival
+	for slot := range m.sequences.all { // in the order of their arrival, the tired ones last
 		r := m.records.at(slot)
-		if r.received < tiredAfter && r.sentAt > cutoff && counts(r.group) {
-			oldest = min(oldest, r.arrivedAt())
+		if r.tired() || !left.take() {
 			break
 		}
-		if !left.take() {
+		if r.sentAt > cutoff && counts(r.group) {
+			oldest = min(oldest, r.arrivedAt())
 			break
 		}
 	}

@@ -4,8 +4,8 @@ import "time"
 
 // The rules of fair queues (SQS developer guide, "Amazon SQS fair queues").
 const (
-	// noisyInFlight is how many messages in flight, and noisyShare which part of
-	// the queue's (one in so many), a tenant must exceed to be noisy by them.
+	// noisyInFlight is how many messages in flight a tenant must have to be noisy by
+	// them, and noisyShare which part of the queue's (one in so many) they must exceed.
 	noisyInFlight = 30
 	noisyShare    = 10
 	// quietAfter is how long a noisy tenant must send nothing to be quiet again.
@@ -121,7 +121,7 @@ func returnClass(group uint32, tired bool) uint64 {
 
 func (m *messages) byReturn(slot uint32) rank {
 	r := m.records.at(slot)
-	return rank{class: returnClass(r.group, r.received >= tiredAfter), at: r.sentAt, sequence: r.sequence}
+	return rank{class: returnClass(r.group, r.tired()), at: r.sentAt, sequence: r.sequence}
 }
 
 func (f *fairness) byFresh(id uint32) rank { return f.at(id).fresh.rank() }
@@ -169,7 +169,7 @@ func (m *messages) dueOrder(l *list) *order {
 // foundOf is found for a record with a group.
 func (m *messages) foundOf(r *record) *order {
 	m.tenant(r.group)
-	if r.received >= tiredAfter {
+	if r.tired() {
 		return &m.fair.tired
 	}
 	return &m.fair.back

@@ -170,14 +170,10 @@ func isAttributeNumber(text string) bool {
 	return digits == 0 || 1e-128 <= v && v <= 1e126
 }
 
-// significantDigits counts the digits of a number without the zeros that lead
-// or, after a point, trail.
+// significantDigits counts the digits of a number without the zeros that lead or
+// trail, which AWS trims (SQS developer guide, "Message attribute data types").
 func significantDigits(mantissa string) int {
-	digits := strings.TrimLeft(strings.ReplaceAll(strings.TrimLeft(mantissa, "+-"), ".", ""), "0")
-	if strings.Contains(mantissa, ".") {
-		digits = strings.TrimRight(digits, "0")
-	}
-	return len(digits)
+	return len(strings.Trim(strings.ReplaceAll(strings.TrimLeft(mantissa, "+-"), ".", ""), "0"))
 }
 
 // Invalidf returns an InvalidParameterValue whose message is the formatted

@@ -112,8 +112,8 @@ func TestValidateMessageAttributes(t *testing.T) {
 func TestNumbers(t *testing.T) {
 	for value, want := range map[string]bool{
 		"0": true, "-1": true, "+1.50": true, "1e5": true, "1E-128": true, "1E+126": true, ".5": true, "5.": true,
-		strings.Repeat("9", 38): true, strings.Repeat("9", 39): false, "1" + strings.Repeat("0", 38): false,
-		"0." + strings.Repeat("1", 38): true, "0." + strings.Repeat("1", 39): false, "000" + strings.Repeat("9", 38): true,
+		strings.Repeat("9", 38): true, strings.Repeat("9", 39): false, "1" + strings.Repeat("0", 126): true, "1" + strings.Repeat("0", 127): false,
+		"0." + strings.Repeat("1", 38): true, "0." + strings.Repeat("1", 39): false, "000" + strings.Repeat("9", 38) + "000": true,
 		"1E-129": false, "1E+127": false, "1e-400": false, "0e999": true, "0x10": false, "1_000": false, "inf": false,
 		"NaN": false, "abc": false, "1 ": false, "1,5": false, "-": false, ".": false, "1e": false, "--1": false,
 	} {

@@ -32,7 +32,7 @@ type messages struct {
 	delayed int   // and that are not
 
 	records   records
-	sequences order // all records, by sequence number
+	sequences order // all records, first the ones that are not tired, by sequence number
 	leases    order // hidden records, by end of the lease
 	leased    order // hidden records, by age
 	back      order // other records, by age
@@ -63,7 +63,15 @@ func (m *messages) byNext(id uint32) rank {
 }
 
 func (m *messages) bySequence(slot uint32) rank {
-	return rank{sequence: m.records.at(slot).sequence}
+	r := m.records.at(slot)
+	return sequenceRank(r.tired(), r.sequence)
+}
+
+func sequenceRank(tired bool, sequence uint64) rank {
+	if tired {
+		return rank{class: 1, sequence: sequence}
+	}
+	return rank{sequence: sequence}
 }
 
 func (m *messages) byAge(slot uint32) rank {
@@ -243,10 +251,24 @@ func (m *messages) found(r *record) *order {
 	if r.group != 0 {
 		return m.foundOf(r)
 	}
-	if r.received >= tiredAfter {
+	if r.tired() {
 		return &m.tired
 	}
 	return &m.back
+}
+
+// noteReceive counts one more receive of a record that was lifted.
+func (m *messages) noteReceive(slot uint32) {
+	again := *m.records.at(slot)
+	again.received++
+	moves := again.tired() != m.records.at(slot).tired()
+	if moves {
+		m.sequences.remove(slot, m.bySequence)
+	}
+	*m.records.edit(slot) = again
+	if moves {
+		m.sequences.add(slot, m.bySequence)
+	}
 }
 
 // forget removes a record that was lifted.
@@ -260,7 +282,10 @@ func (m *messages) forget(slot uint32) {
 
 // record finds a message that was received, by its sequence number.
 func (m *messages) record(sequence uint64) (slot uint32, ok bool) {
-	return m.sequences.find(rank{sequence: sequence}, m.bySequence)
+	if slot, ok = m.sequences.find(sequenceRank(false, sequence), m.bySequence); ok {
+		return slot, true
+	}
+	return m.sequences.find(sequenceRank(true, sequence), m.bySequence)
 }
 
 // never is later than every time.

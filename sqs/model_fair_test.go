@@ -188,6 +188,10 @@ func (q *modelQueue) quietCensus(now sqs.Time, c *sqs.QueueCensus) {
 	for _, t := range q.fair.tenants {
 		c.NoisyGroups += btoi(t.noisy)
 	}
+	if c.NoisyGroups == 0 {
+		c.Quiet = sqs.QuietCensus{Visible: c.Visible, InFlight: c.InFlight, Delayed: c.Delayed, OldestSentAt: c.OldestSentAt}
+		return
+	}
 	for _, x := range q.messages {
 		if q.isNoisy(x) {
 			continue

@@ -140,7 +140,7 @@ func (m *model) receiveFIFO(at sqs.Moment, q *modelQueue, c sqs.ReceiveMessage) 
 		}
 		return sqs.ReceiveMessageResult{Messages: a.received}
 	}
-	most := min(c.MaxMessages, at.Rules.InFlightLimit-m.census(q, at.Now).InFlight)
+	most := min(c.MaxMessages, at.Rules.InFlightLimit-q.hiddenAt(at.Now))
 	target := m.queue(q.target)
 	var taken, moved []*modelMessage
 	full := false

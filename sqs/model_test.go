@@ -22,6 +22,7 @@ type modelQueue struct {
 	moved, stranded                     uint64
 	messages                            []*modelMessage
 	fair                                modelFairness
+	expiresAt                           sqs.Time // nothing expires before
 
 	modelFIFO
 }
@@ -66,14 +67,23 @@ func (m *model) queue(name string) *modelQueue {
 // expire drops what has expired everywhere.
 func (m *model) expire(now sqs.Time) {
 	for _, q := range m.queues {
-		q.messages = slices.DeleteFunc(q.messages, func(x *modelMessage) bool {
-			expired := x.sentAt.Add(seconds(q.retention)) <= now
-			if expired {
-				q.fair.ghosts = append(q.fair.ghosts, x)
-			}
-			return expired
-		})
+		if now >= q.expiresAt {
+			q.expire(now)
+		}
 	}
+}
+
+func (q *modelQueue) expire(now sqs.Time) {
+	q.expiresAt = now + 60_000 // what is sent from now on stays for a minute at least
+	q.messages = slices.DeleteFunc(q.messages, func(x *modelMessage) bool {
+		at := x.sentAt.Add(seconds(q.retention))
+		if at <= now {
+			q.fair.ghosts = append(q.fair.ghosts, x)
+			return true
+		}
+		q.expiresAt = min(q.expiresAt, at)
+		return false
+	})
 }
 
 func seconds(n int) time.Duration { return time.Duration(n) * time.Second }
@@ -85,6 +95,14 @@ func windowEnd(now sqs.Time, d time.Duration) sqs.Time {
 		return now
 	}
 	return now + ms + ms/1000 + 1
+}
+
+// hiddenAt counts the messages in flight.
+func (q *modelQueue) hiddenAt(now sqs.Time) (n int) {
+	for _, x := range q.messages {
+		n += btoi(x.everReceived && q.availableAt(x) > now)
+	}
+	return n
 }
 
 func (m *model) census(q *modelQueue, now sqs.Time) sqs.QueueCensus {
@@ -238,7 +256,7 @@ func (q *modelQueue) set(attributes []sqs.Attribute) {
 		case sqs.VisibilityTimeout:
 			q.visibility = n
 		case sqs.MessageRetentionPeriod:
-			q.retention = n
+			q.retention, q.expiresAt = n, 0
 		case sqs.MaximumMessageSize:
 			q.maxSize = n
 		case sqs.RedrivePolicyAttribute:
@@ -282,7 +300,7 @@ func (q *modelQueue) send(at sqs.Moment, c sqs.SendMessageBatch) sqs.Result {
 
 func (m *model) receive(at sqs.Moment, q *modelQueue, c sqs.ReceiveMessage) (sqs.Result, string) {
 	q.beforeReceive(at.Now)
-	most := min(c.MaxMessages, at.Rules.InFlightLimit-m.census(q, at.Now).InFlight)
+	most := min(c.MaxMessages, at.Rules.InFlightLimit-q.hiddenAt(at.Now))
 	if most <= 0 && c.Short {
 		return nil, fmt.Sprintf("OverLimit: The queue has the maximum number of messages in flight, %d.", at.Rules.InFlightLimit)
 	}
@@ -353,7 +371,7 @@ func (q *modelQueue) moveTo(now sqs.Time, target *modelQueue, x *modelMessage) {
 	if q.breakAttempts(x); q.fifo {
 		moved.sentAt = now
 	}
-	target.messages = append(target.messages, moved)
+	target.messages, target.expiresAt = append(target.messages, moved), 0
 	target.noteSend(x.group, now)
 }
 

@@ -17,7 +17,8 @@ const (
 	Delayed               // for the end of its delay
 )
 
-// maxPeekSteps is how many records one Peek looks at: a few milliseconds.
+// maxPeekSteps is how many records one Peek looks at in an index: a few
+// milliseconds.
 const maxPeekSteps = 10_000
 
 // Peeked is what there is to know about a message, but for its content.
@@ -46,9 +47,10 @@ type PeekResult struct {
 
 // Peek returns up to limit messages of a state whose sequence numbers are above
 // after, without receiving or counting them; false when there is no such queue.
-// It only reads, and looks at maxPeekSteps received messages at most: then the
-// page is short. A queue with many message groups costs a binary search in each
-// whose oldest message is on the page or before it.
+// It only reads, and looks at maxPeekSteps received messages of either kind (those
+// that come after all others, and the rest) at most: then the page is short. A
+// queue with many message groups costs a binary search in each whose oldest message
+// is on the page or before it.
 func (s *State) Peek(key QueueKey, now Time, state MessageState, after uint64, limit int) (PeekResult, bool) {
 	q := s.queues[key]
 	if q == nil {
@@ -57,12 +59,15 @@ func (s *State) Peek(key QueueKey, now Time, state MessageState, after uint64, l
 	now = max(now, s.now)
 	p := peek{now: now, cutoff: q.cutoff(now), state: state, after: after, bound: q.lastSequence, limit: limit}
 	if f := q.fifo; f != nil {
-		for _, o := range []*order{&f.held, &f.fresh} {
-			p.records(o, &f.records, &f.groups.names, &f.origins, q.delayWindow())
-		}
+		p.records, p.groups, p.origins, p.window = &f.records, &f.groups.names, &f.origins, q.delayWindow()
+		p.index(&f.held, f.bySequence, 0)
+		p.index(&f.fresh, f.bySequence, 0)
 	} else {
 		m := &q.messages
-		p.records(&m.sequences, &m.records, &m.groups, &m.origins, 0)
+		p.records, p.groups, p.origins = &m.records, &m.groups, &m.origins
+		for _, tired := range [...]bool{false, true} {
+			p.index(&m.sequences, m.bySequence, sequenceRank(tired, 0).class)
+		}
 		if state != InFlight {
 			p.lists(m)
 		}
@@ -87,6 +92,11 @@ type peek struct {
 	after, bound uint64
 	limit        int
 	found        []Peeked // by sequence number
+
+	records *records
+	groups  *names[string]
+	origins *names[origin]
+	window  Time // from the send of a fresh record of a FIFO queue until it is visible
 }
 
 // add takes in a message; when there are enough, those behind the last are of
@@ -104,35 +114,39 @@ func (p *peek) add(m Peeked) {
 	}
 }
 
-// records finds messages that are records, in an order by sequence number. The
-// fresh ones of a FIFO queue become visible a window after their send.
-func (p *peek) records(o *order, records *records, groups *names[string], origins *names[origin], window Time) {
-	at := rank{sequence: p.after}
-	bySequence := func(slot uint32) rank { return rank{sequence: records.at(slot).sequence} }
+// index finds messages that are records, in one class of an order by sequence
+// number.
+func (p *peek) index(o *order, by ranking, class uint64) {
+	at := rank{class: class, sequence: p.after}
 	for range maxPeekSteps {
-		slot, ok := o.after(at, bySequence)
-		if !ok || bySequence(slot).sequence > p.bound {
+		slot, ok := o.after(at, by)
+		if !ok || by(slot).class != class || by(slot).sequence > p.bound {
 			return
 		}
-		at = bySequence(slot)
-		r := records.at(slot)
-		from := origins.name(r.origin)
-		found := Peeked{
-			Sequence: r.sequence, Body: r.body, State: Visible, GroupID: groups.name(r.group),
-			SentAt: r.sentAt, ArrivedAt: r.arrivedAt(), FirstReceivedAt: r.firstReceivedAt,
-			ReceiveCount: int(r.carried) + int(r.received), DeadLetterSource: from.source, Redriven: from.messageID(r.body), Copy: from.copy,
-		}
-		switch {
-		case r.visibleAt > p.now:
-			found.State, found.AvailableAt = InFlight, r.visibleAt
-		case r.isFresh() && r.sentAt+window > p.now:
-			found.State, found.AvailableAt = Delayed, r.sentAt+window
-		}
+		at = by(slot)
+		r := p.records.at(slot)
+		found := p.describe(r)
 		if r.sentAt > p.cutoff && (p.state == AnyState || p.state == found.State) {
 			p.add(found)
 		}
 	}
 	p.bound = min(p.bound, at.sequence)
+}
+
+func (p *peek) describe(r *record) Peeked {
+	from := p.origins.name(r.origin)
+	found := Peeked{
+		Sequence: r.sequence, Body: r.body, State: Visible, GroupID: p.groups.name(r.group),
+		SentAt: r.sentAt, ArrivedAt: r.arrivedAt(), FirstReceivedAt: r.firstReceivedAt,
+		ReceiveCount: int(r.carried) + int(r.received), DeadLetterSource: from.source, Redriven: from.messageID(r.body), Copy: from.copy,
+	}
+	switch {
+	case r.visibleAt > p.now:
+		found.State, found.AvailableAt = InFlight, r.visibleAt
+	case r.isFresh() && r.sentAt+p.window > p.now:
+		found.State, found.AvailableAt = Delayed, r.sentAt+p.window
+	}
+	return found
 }
 
 // lists finds messages that were never received.

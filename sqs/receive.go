@@ -113,8 +113,8 @@ func (q *queue) deliver(now Time, taken []uint32, c ReceiveMessage) []Received {
 	visibleAt := now.WindowEnd(timeout(c.VisibilityTimeout, q.settings.visibility))
 	received := make([]Received, len(taken))
 	for i, slot := range taken {
+		m.noteReceive(slot)
 		r := m.records.edit(slot)
-		r.received++
 		if r.firstReceivedAt == 0 {
 			r.firstReceivedAt = now
 		}

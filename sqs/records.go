@@ -27,6 +27,10 @@ type record struct {
 // of their lease.
 func (r *record) hidden() bool { return r.visibleAt != 0 }
 
+// tired reports whether the message of a standard queue comes after all others
+// while it is still here.
+func (r *record) tired() bool { return r.received >= tiredAfter }
+
 // arrivedAt is when the message came into this queue.
 func (r *record) arrivedAt() Time {
 	if r.movedAt != 0 {

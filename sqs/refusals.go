@@ -91,7 +91,11 @@ func damagedQueue() *Error {
 	return &Error{Code: InternalFailure, Message: "The queue was damaged by an internal error and can only be inspected and deleted."}
 }
 
-func needsDeduplicationID() *Error {
+// NeedsDeduplicationID refuses a send to a FIFO queue without content-based
+// deduplication that gives no id (AWS recordings
+// test_posting_to_fifo_requires_deduplicationid_group_id,
+// test_send_batch_missing_deduplication_id_for_fifo_queue).
+func NeedsDeduplicationID() *Error {
 	return Invalidf("The queue should either have ContentBasedDeduplication enabled or MessageDeduplicationId provided explicitly")
 }
 

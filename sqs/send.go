@@ -68,7 +68,7 @@ func (q *queue) checkFIFO(c *SendMessageBatch) *Error {
 			return Invalidf("The request must contain the parameter MessageGroupId.")
 		}
 		if e.DeduplicationID == "" && !q.settings.contentBased {
-			return needsDeduplicationID()
+			return NeedsDeduplicationID()
 		}
 	}
 	return nil

@@ -92,8 +92,8 @@ func (s *State) tick(at *Moment) {
 }
 
 // Pulse does what time alone asks for: it frees the names of deleted queues, goes
-// on with move tasks, drops expired messages, and ends delays when many do. It takes at most maxSteps steps;
-// NextPulse tells whether more is due.
+// on with move tasks, drops expired messages, and ends delays when many do. It takes
+// at most maxSteps steps; NextPulse tells whether more is due.
 func (s *State) Pulse(at Moment) []Event {
 	s.tick(&at)
 	s.working = QueueKey{}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 )
 
 // ErrVersion says that a state was encoded by another version of this package.
@@ -318,6 +319,7 @@ func (m *messages) disjoint() bool {
 	for slot := range m.sequences.all {
 		received = append(received, m.records.at(slot).sequence)
 	}
+	slices.Sort(received)
 	var free uint64 // the first number that is still free
 	for n := range merge(append(all, singles(received))) {
 		if n.first < free {

@@ -57,7 +57,7 @@ func (p *Port) introduce(ctx context.Context, conn net.Conn, to Target, k kind, 
 		a.verdict = p.judgeAnswer(conn, to, h, a)
 	}
 	if a.verdict != accepted {
-		return nil, &refusedError{fmt.Sprintf("%s: %s (%s)", ErrRefused, a.verdict, a.who())}
+		return nil, &refusedError{a.verdict, a}
 	}
 	return conn, conn.SetDeadline(time.Time{})
 }

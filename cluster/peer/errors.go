@@ -4,6 +4,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
+	"fmt"
 	"net"
 )
 
@@ -21,12 +22,27 @@ var ErrBroken = errors.New("connection broken")
 var ErrRefused = errors.New("connection refused by the other node")
 
 // refusedError is an ErrRefused with what the other node said.
-type refusedError struct{ text string }
+type refusedError struct {
+	verdict verdict
+	answer  helloAnswer
+}
 
-func (e *refusedError) Error() string { return e.text }
+func (e *refusedError) Error() string {
+	return fmt.Sprintf("%s: %s (%s)", ErrRefused, e.verdict, e.answer.who())
+}
 
 // Is implements what errors.Is looks for.
 func (e *refusedError) Is(target error) bool { return target == ErrRefused }
+
+// OtherCluster is the cluster of a node that could not be called because it is not of
+// this one's; empty if it is of none. It is false if err says something else.
+func OtherCluster(err error) (id string, other bool) {
+	var refused *refusedError
+	if !errors.As(err, &refused) || refused.verdict != refusedCluster && refused.verdict != refusedUnformed {
+		return "", false
+	}
+	return refused.answer.cluster, true
+}
 
 // ErrClosed says that the port was closed.
 var ErrClosed = errors.New("peer port closed")

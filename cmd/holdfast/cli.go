@@ -89,10 +89,10 @@ func parse(args []string, stdout, stderr io.Writer) (parsed *kong.Context, done 
 }
 
 func newParser(g *grammar, exit func(int), stdout, stderr io.Writer) (*kong.Kong, error) {
-	parser, err := kong.New(g,
+	options := append(valueReaders(),
 		kong.Name("holdfast"),
 		kong.Description("A message broker that speaks Amazon SQS and SNS."),
-		kong.DefaultEnvars("HOLDFAST"),
+		kong.DefaultEnvars(envPrefix),
 		kong.Configuration(readConfigFile),
 		kong.ExplicitGroups([]kong.Group{
 			{Key: "cluster", Title: "Members of a cluster:"},
@@ -103,6 +103,7 @@ func newParser(g *grammar, exit func(int), stdout, stderr io.Writer) (*kong.Kong
 		kong.Writers(stdout, stderr),
 		kong.Exit(exit),
 	)
+	parser, err := kong.New(g, options...)
 	if err != nil {
 		return nil, fmt.Errorf("build the command line: %w", err)
 	}

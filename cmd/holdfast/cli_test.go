@@ -214,15 +214,14 @@ func TestByteSize(t *testing.T) {
 		{"", -1},
 	}
 	for _, test := range tests {
-		var got byteSize
-		if err := got.UnmarshalText([]byte(test.text)); err != nil {
+		got, err := parseByteSize(test.text)
+		if err != nil {
 			got = -1
 		}
 		if got != test.want {
 			t.Errorf("%q: got %d, want %d", test.text, got, test.want)
 		}
-		var again byteSize
-		if err := again.UnmarshalText([]byte(got.String())); got >= 0 && (err != nil || again != got) {
+		if again, err := parseByteSize(got.String()); got >= 0 && (err != nil || again != got) {
 			t.Errorf("%q: String is %q, which reads as %d (%v)", test.text, got, again, err)
 		}
 	}

@@ -5,7 +5,6 @@ import (
 	"net/netip"
 	"regexp"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/alecthomas/kong"
@@ -143,49 +142,4 @@ func isLoopback(host string) bool {
 	}
 	address, err := netip.ParseAddr(host)
 	return err == nil && address.Unmap().IsLoopback()
-}
-
-// byteSize is a number of bytes, written as 512MiB, 1GiB or plainly.
-type byteSize int64
-
-var byteUnits = []struct {
-	suffix string
-	size   byteSize
-}{
-	{"KiB", 1 << 10},
-	{"MiB", 1 << 20},
-	{"GiB", 1 << 30},
-	{"TiB", 1 << 40},
-	{"KB", 1e3},
-	{"MB", 1e6},
-	{"GB", 1e9},
-	{"TB", 1e12},
-	{"B", 1},
-}
-
-// UnmarshalText implements encoding.TextUnmarshaler.
-func (s *byteSize) UnmarshalText(text []byte) error {
-	digits, size := string(text), byteSize(1)
-	for _, unit := range byteUnits {
-		if rest, ok := strings.CutSuffix(digits, unit.suffix); ok {
-			digits, size = rest, unit.size
-			break
-		}
-	}
-	n, err := strconv.ParseUint(strings.TrimSpace(digits), 10, 63)
-	if err != nil || n > uint64(1<<63-1)/uint64(size) {
-		return fmt.Errorf("%q: want a size such as 512MiB or 1GiB", text)
-	}
-	*s = byteSize(n) * size
-	return nil
-}
-
-// String is the size in the largest binary unit that divides it.
-func (s byteSize) String() string {
-	for i := 3; i >= 0; i-- {
-		if unit := byteUnits[i]; s >= unit.size && s%unit.size == 0 {
-			return fmt.Sprintf("%d%s", s/unit.size, unit.suffix)
-		}
-	}
-	return strconv.FormatInt(int64(s), 10)
 }

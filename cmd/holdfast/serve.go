@@ -25,6 +25,7 @@ func (c *serveCommand) Run(out *console, parsed *kong.Context) error {
 	if err != nil {
 		return err
 	}
+	tellUnknown(parsed.Model, logger)
 	if err := limitHeap(c.Memory); err != nil {
 		return err
 	}

@@ -117,6 +117,25 @@ func command(t *testing.T, code int, args ...string) string {
 	return stdout.String() + stderr.String()
 }
 
+// A variable that is misspelt is told of, without its value, and one that other
+// commands know is not.
+func TestUnknownVariables(t *testing.T) {
+	t.Setenv("HOLDFAST_PURGE_WIAT", "secret")
+	t.Setenv("HOLDFAST_BENCH_JSON", "report.json")
+	t.Setenv("HOLDFAST_PURGE_WAIT", "2s")
+	t.Setenv("HOLDFASTER", "1")
+	s := serve(t, t.TempDir())
+	var told []string
+	for line := range strings.Lines(s.log.String()) {
+		if strings.Contains(line, `"level":"WARN","msg":"environment variable ignored`) {
+			told = append(told, line)
+		}
+	}
+	if len(told) != 1 || !strings.Contains(told[0], `"variable":"HOLDFAST_PURGE_WIAT"`) || strings.Contains(told[0], "secret") {
+		t.Errorf("got %q, want one warning of HOLDFAST_PURGE_WIAT", told)
+	}
+}
+
 // get reads a page and wants the status.
 func get(t *testing.T, client *http.Client, url string, status int) string {
 	t.Helper()

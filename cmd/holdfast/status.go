@@ -234,7 +234,37 @@ func writeStatusTable(w io.Writer, nodes []nodeStatus) error {
 			_, _ = fmt.Fprintf(w, "%s is not ready: %s\n", node.Status.Node, strings.Join(node.Status.Reasons, ", "))
 		}
 	}
+	for _, line := range silences(nodes) {
+		_, _ = fmt.Fprintln(w, line)
+	}
 	return nil
+}
+
+// silences tells which members do not answer others, and why: a line for all who say
+// the same of one.
+func silences(nodes []nodeStatus) (lines []string) {
+	type silence struct{ of, reason string }
+	told := map[silence][]string{} // by whom
+	var all []silence
+	for _, node := range nodes {
+		if node.Status == nil {
+			continue
+		}
+		for _, m := range node.Status.Members {
+			s := silence{m.Name, m.Reason}
+			if s.reason == "" {
+				continue
+			}
+			if told[s] == nil {
+				all = append(all, s)
+			}
+			told[s] = append(told[s], node.Status.Node)
+		}
+	}
+	for _, s := range all {
+		lines = append(lines, fmt.Sprintf("%s does not answer %s: %s", s.of, strings.Join(told[s], ", "), s.reason))
+	}
+	return lines
 }
 
 func writeStatusRows(w io.Writer, nodes []nodeStatus) error {

@@ -18,8 +18,8 @@ func TestStatusTable(t *testing.T) {
 		Members: []admin.Member{
 			{Name: "n1", Peer: "10.0.0.1:4568", Up: true},
 			{Name: "n2", Peer: "10.0.0.2:4568", Up: true, LagEntries: 7, LastContactMS: 130},
-			{Name: "n3", Peer: "10.0.0.3:4568", LagEntries: 9, LastContactMS: 65_432},
-			{Name: "n4", Peer: "10.0.0.4:4568"},
+			{Name: "n3", Peer: "10.0.0.3:4568", LagEntries: 9, LastContactMS: 65_432, Reason: "it has the data of cluster c2"},
+			{Name: "n4", Peer: "10.0.0.4:4568", Reason: "no answer in time"},
 		},
 		Time:   admin.Time{WallOffsetMS: -12},
 		Totals: admin.Totals{Queues: 2, Topics: 3, Subscriptions: 9, Visible: 30, InFlight: 4, Delayed: 1},
@@ -28,7 +28,13 @@ func TestStatusTable(t *testing.T) {
 
 		Certificates: []admin.Certificate{{Name: "peer", NotAfter: time.Unix(1_900_000_000, 0).UTC()}},
 	}
-	starting := admin.Status{Node: "n2", Role: "follower", Reasons: []string{"no leader", "catching up"}}
+	starting := admin.Status{
+		Node: "n2", Role: "follower", Reasons: []string{"no leader", "catching up"},
+		Members: []admin.Member{
+			{Name: "n3", Peer: "10.0.0.3:4568", Reason: "it has the data of cluster c2"},
+			{Name: "n4", Peer: "10.0.0.4:4568", Reason: "connection refused"},
+		},
+	}
 	nodes := []nodeStatus{
 		{Admin: "http://a", Status: &up},
 		{Admin: "http://b", Status: &starting},

@@ -6,9 +6,12 @@ import (
 	"holdfast.internal/cluster"
 )
 
-// collector reads a node when it is scraped. Nothing is counted twice: all
+// collector reads a node, once, when it is scraped. Nothing is counted twice: all
 // numbers are the node's own.
-type collector struct{ node Node }
+type collector struct {
+	node  Node
+	limit int // of queues, and of topics, with series of their own
+}
 
 func description(name, help string) *prometheus.Desc {
 	return prometheus.NewDesc("holdfast_"+name, help, nil, nil)
@@ -114,13 +117,10 @@ func oneIf(yes bool) float64 {
 
 var fsyncDescription = description("wal_fsync_seconds", "Time to write log entries and make them durable.")
 
-// Describe implements prometheus.Collector.
-func (c *collector) Describe(out chan<- *prometheus.Desc) {
-	for _, m := range nodeMetrics {
-		out <- m.desc
-	}
-	out <- fsyncDescription
-}
+// Describe implements prometheus.Collector. It tells nothing, which has the registry
+// accept the series of queues and topics with both sets of labels; a scrape has only
+// one of them.
+func (c *collector) Describe(chan<- *prometheus.Desc) {}
 
 // Collect implements prometheus.Collector.
 func (c *collector) Collect(out chan<- prometheus.Metric) {
@@ -129,6 +129,9 @@ func (c *collector) Collect(out chan<- prometheus.Metric) {
 		out <- prometheus.MustNewConstMetric(m.desc, m.kind, m.of(&status, &metrics))
 	}
 	out <- newHistogram(fsyncDescription, metrics.Fsyncs)
+	leads := status.Role == "leader"
+	collectQueues(out, capQueues(readQueues(c.node, &metrics), c.limit), leads)
+	collectTopics(out, capTopics(c.node.Topics(), c.limit), leads)
 }
 
 // newHistogram gives h the cumulative form that Prometheus wants.

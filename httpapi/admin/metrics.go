@@ -11,8 +11,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// maxRequestSeries bounds the pairs of action and status that get a series:
-// there are some 30 actions and a dozen codes, and most never meet.
+// maxRequestSeries bounds the pairs of action and status that get a series: there
+// are some 65 actions and a dozen codes, and most never meet.
 const maxRequestSeries = 512
 
 // Metrics gathers what the API port observes of its requests. It is safe for

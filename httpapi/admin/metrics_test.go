@@ -46,6 +46,27 @@ func TestMetrics(t *testing.T) {
 	})
 }
 
+// countingNode counts how often it was asked for what takes a walk over its state.
+type countingNode struct {
+	*fakeNode
+	status, metrics, queues, topics int
+}
+
+func (n *countingNode) Status() cluster.Status    { n.status++; return n.fakeNode.Status() }
+func (n *countingNode) Metrics() cluster.Metrics  { n.metrics++; return n.fakeNode.Metrics() }
+func (n *countingNode) Queues() []sqs.QueueCensus { n.queues++; return n.fakeNode.Queues() }
+func (n *countingNode) Topics() []sns.TopicCensus { n.topics++; return n.fakeNode.Topics() }
+
+// A scrape asks for everything once.
+func TestMetricsAskOnce(t *testing.T) {
+	node := &countingNode{fakeNode: newNode()}
+	handler := admin.New(admin.Config{Node: node, Metrics: admin.NewMetrics(), Logger: slog.New(slog.DiscardHandler), MetricsQueues: 10})
+	call(t, handler, http.MethodGet, "/metrics", "", http.StatusOK)
+	if node.status != 1 || node.metrics != 1 || node.queues != 1 || node.topics != 1 {
+		t.Errorf("got status %d, metrics %d, queues %d, topics %d times, want each once", node.status, node.metrics, node.queues, node.topics)
+	}
+}
+
 // holdfastLines leaves out comments, and the metrics of the Go runtime and the
 // process.
 func holdfastLines(text string) string {

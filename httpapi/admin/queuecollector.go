@@ -11,13 +11,6 @@ import (
 	"holdfast.internal/sqs"
 )
 
-// queueCollector gives the numbers of each queue, up to a number of queues; of
-// the others, their sums.
-type queueCollector struct {
-	node   Node
-	queues int // with series of their own
-}
-
 // queueMetric is a number of each queue, named as CloudWatch names it (AWS/SQS
 // namespace), where it has it.
 type queueMetric struct {
@@ -137,18 +130,11 @@ var (
 	followerDescriptions = newQueueDescriptions(prometheus.Labels{"role": "follower"})
 )
 
-// Describe implements prometheus.Collector. It tells nothing, which has the
-// registry accept both sets of labels; a scrape has only one of them.
-func (c *queueCollector) Describe(chan<- *prometheus.Desc) {}
-
-// Collect implements prometheus.Collector.
-func (c *queueCollector) Collect(out chan<- prometheus.Metric) {
+func collectQueues(out chan<- prometheus.Metric, readings []queueReading, leads bool) {
 	descriptions := &followerDescriptions
-	if c.node.Status().Role == "leader" {
+	if leads {
 		descriptions = &leaderDescriptions
 	}
-	metrics := c.node.Metrics()
-	readings := capQueues(readQueues(c.node, &metrics), c.queues)
 	for i := range readings {
 		q := &readings[i]
 		for j, m := range queueMetrics {

@@ -61,8 +61,7 @@ func New(config Config) http.Handler {
 		config.Certificates = func() []Certificate { return nil }
 	}
 	s := &server{config}
-	config.Metrics.registry.MustRegister(&collector{config.Node}, &queueCollector{config.Node, config.MetricsQueues},
-		&topicCollector{config.Node, config.MetricsQueues}, &certificateCollector{config.Certificates})
+	config.Metrics.registry.MustRegister(&collector{config.Node, config.MetricsQueues}, &certificateCollector{config.Certificates})
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /status", s.getStatus)
 	mux.HandleFunc("GET /digest", s.getDigest)

@@ -125,7 +125,7 @@ func newNode() *fakeNode {
 			}},
 			Time: cluster.TimeStatus{Cluster: 18, WallOffset: 19 * time.Millisecond, RatePPM: 20},
 			Members: []cluster.MemberStatus{{
-				Name: "n1", ID: "n1/00000001", Peer: "10.0.0.1:4568", Suffrage: "voter", Up: true, Applied: 21, LagEntries: 22,
+				Name: "n1", ID: "n1/00000001", Peer: "10.0.0.1:4568", Suffrage: "voter", Up: true, Reason: "it is", Applied: 21, LagEntries: 22,
 				LastContact: 23 * time.Millisecond, ClockOffset: 24 * time.Millisecond, Version: "v1",
 			}},
 			Disk: cluster.DiskStatus{

@@ -86,6 +86,7 @@ type Member struct {
 	Peer          string `json:"peer"`
 	Suffrage      string `json:"suffrage"` // voter or nonvoter
 	Up            bool   `json:"up"`
+	Reason        string `json:"reason"` // why it is not up, and what to do, if this node knows
 	Applied       uint64 `json:"applied"`
 	LagEntries    uint64 `json:"lag_entries"`     // applied here when it was asked, and not there
 	LastContactMS int64  `json:"last_contact_ms"` // age of its last answer; 0: this node, or there was none
@@ -207,6 +208,7 @@ func newMember(m cluster.MemberStatus) Member {
 		Peer:          m.Peer,
 		Suffrage:      m.Suffrage,
 		Up:            m.Up,
+		Reason:        m.Reason,
 		Applied:       m.Applied,
 		LagEntries:    m.LagEntries,
 		LastContactMS: m.LastContact.Milliseconds(),

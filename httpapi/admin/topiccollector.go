@@ -9,13 +9,6 @@ import (
 	"holdfast.internal/sns"
 )
 
-// topicCollector gives the numbers of each topic, up to a number of topics; of the
-// others, their sums.
-type topicCollector struct {
-	node   Node
-	topics int // with series of their own
-}
-
 // topicMetric is a number of each topic, named as CloudWatch names it (AWS/SNS
 // namespace), where it has it.
 type topicMetric struct {
@@ -63,16 +56,11 @@ var (
 	followerTopics = newTopicDescriptions(prometheus.Labels{"role": "follower"})
 )
 
-// Describe implements prometheus.Collector, as that of queueCollector does.
-func (c *topicCollector) Describe(chan<- *prometheus.Desc) {}
-
-// Collect implements prometheus.Collector.
-func (c *topicCollector) Collect(out chan<- prometheus.Metric) {
+func collectTopics(out chan<- prometheus.Metric, topics []sns.TopicCensus, leads bool) {
 	descriptions := &followerTopics
-	if c.node.Status().Role == "leader" {
+	if leads {
 		descriptions = &leaderTopics
 	}
-	topics := capTopics(c.node.Topics(), c.topics)
 	for i := range topics {
 		t := &topics[i]
 		for j, m := range topicMetrics {

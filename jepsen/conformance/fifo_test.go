@@ -433,6 +433,18 @@ func TestSendingFIFO(t *testing.T) {
 			s.set(q, "ContentBasedDeduplication", "true")
 			s.send(q, "x", inGroup)
 		}},
+		{id: "S30b", title: "no deduplication id in an entry that has another fault", play: func(s *scene) {
+			q := s.fifo()
+			faulty := in{"Id": "2", "MessageBody": "y", "MessageGroupId": "g", "DelaySeconds": 2}
+			batch := in{"QueueUrl": q, "Entries": []in{{"Id": "1", "MessageBody": "x", "MessageGroupId": "g", "MessageDeduplicationId": "d"}, faulty}}
+			s.refused("SendMessageBatch", batch, fails(invalidValue, needsID))
+			s.refused("SendMessageBatch", in{"QueueUrl": q, "Entries": []in{faulty}}, fails(invalidValue, needsID))
+			s.none(q)
+			s.set(q, "ContentBasedDeduplication", "true")
+			if out := s.ok("SendMessageBatch", batch); len(out.list("Successful")) != 1 || len(out.list("Failed")) != 1 {
+				s.Errorf("with content-based deduplication: got %v", out)
+			}
+		}},
 		{id: "S31", title: "a delay of its own", play: func(s *scene) {
 			q := s.fifo()
 			s.refused("SendMessage", in{"QueueUrl": q, "MessageBody": "x", "DelaySeconds": 2}.with(inGroup).with(dedup("d")), fails(invalidValue,

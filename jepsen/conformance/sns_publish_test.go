@@ -63,6 +63,14 @@ func TestPublishing(t *testing.T) {
 			}
 			s.bad("PublishBatch", in{"TopicArn": s.arnOf(s.name()), "PublishBatchRequestEntries": []in{{"Id": "1", "Message": ""}}}, "NotFound", "Topic does not exist")
 		}},
+		{id: "C48c", title: "no message", play: func(s *stage) {
+			const null = "1 validation error detected: Value null at '%s' failed to satisfy constraint: Member must not be null"
+			topic := s.topic()
+			s.bad("Publish", in{"TopicArn": topic}, "ValidationError", fmt.Sprintf(null, "message"))
+			s.bad("Publish", in{"PhoneNumber": "+15551234567"}, "ValidationError", fmt.Sprintf(null, "message"))
+			s.bad("PublishBatch", in{"TopicArn": topic, "PublishBatchRequestEntries": []in{{"Id": "1", "Message": "x"}, {"Id": "2"}}},
+				"ValidationError", fmt.Sprintf(null, "publishBatchRequestEntries.2.member.message"))
+		}},
 		{id: "C49", title: "a missing id in a batch to a FIFO topic", play: func(s *stage) {
 			topic := s.fifoTopic()
 			entries := publishEntries(3)
@@ -74,6 +82,25 @@ func TestPublishing(t *testing.T) {
 			batch := in{"TopicArn": topic, "PublishBatchRequestEntries": entries}
 			s.invalid("PublishBatch", batch,
 				"The topic should either have ContentBasedDeduplication enabled or MessageDeduplicationId provided explicitly")
+			delete(entries[1], "MessageGroupId")
+			s.invalid("PublishBatch", batch, "The MessageGroupId parameter is required for FIFO topics")
+		}},
+		{id: "C49b", title: "a missing id in an entry that fails alone", play: func(s *stage) {
+			topic := s.fifoTopic()
+			entries := publishEntries(2)
+			for i := range entries {
+				entries[i]["MessageGroupId"] = "g"
+				entries[i]["MessageDeduplicationId"] = fmt.Sprint(i)
+			}
+			entries[1]["Subject"] = ""
+			delete(entries[1], "MessageDeduplicationId")
+			batch := in{"TopicArn": topic, "PublishBatchRequestEntries": entries}
+			s.invalid("PublishBatch", batch,
+				"The topic should either have ContentBasedDeduplication enabled or MessageDeduplicationId provided explicitly")
+			s.done("SetTopicAttributes", in{"TopicArn": topic, "AttributeName": "ContentBasedDeduplication", "AttributeValue": "true"})
+			if out := s.done("PublishBatch", batch); len(out.list("Successful")) != 1 || len(out.list("Failed")) != 1 {
+				s.Errorf("with content-based deduplication: got %v", out)
+			}
 			delete(entries[1], "MessageGroupId")
 			s.invalid("PublishBatch", batch, "The MessageGroupId parameter is required for FIFO topics")
 		}},

@@ -177,6 +177,18 @@ func TestTopics(t *testing.T) {
 				s.Errorf("got %v, want an empty text", got)
 			}
 		}},
+		{id: "data-protection", title: "what has no data protection policy", play: func(s *stage) {
+			const policy = `{"Name":"n","Version":"2021-06-01","Statement":[{"DataDirection":"Inbound","Principal":["*"],"DataIdentifier":[],"Operation":{}}]}`
+			const standardOnly = "DataProtectionPolicy Reason: Only standard topics have data protection policies"
+			fifo, missing := s.fifoTopic(), s.arnOf(s.name())
+			s.invalid("PutDataProtectionPolicy", in{"ResourceArn": fifo, "DataProtectionPolicy": policy}, standardOnly)
+			s.done("PutDataProtectionPolicy", in{"ResourceArn": fifo, "DataProtectionPolicy": ""})
+			s.invalid("CreateTopic", in{"Name": s.name() + ".fifo", "Attributes": pairs("FifoTopic", "true"), "DataProtectionPolicy": policy}, standardOnly)
+			for _, text := range []string{policy, "{}"} {
+				s.bad("PutDataProtectionPolicy", in{"ResourceArn": missing, "DataProtectionPolicy": text}, "NotFound", "Topic does not exist")
+			}
+			s.bad("GetDataProtectionPolicy", in{"ResourceArn": missing}, "NotFound", "Topic does not exist")
+		}},
 		{id: "attributes", title: "values that are refused", play: refusedTopicAttributes},
 		{id: "tags", title: "tags", play: topicTags},
 	})
@@ -263,7 +275,7 @@ func topicTags(s *stage) {
 	s.bad("TagResource", in{"ResourceArn": topic, "Tags": many}, "TagLimitExceeded", "Could not complete request: tag quota of per resource exceeded")
 	s.bad("CreateTopic", in{"Name": s.name(), "Tags": append(many, tag("more", "v"))}, "TagLimitExceeded",
 		"Could not complete request: tag quota of per resource exceeded")
-	for _, action := range []string{"TagResource", "UntagResource", "ListTagsForResource", "GetDataProtectionPolicy", "PutDataProtectionPolicy"} {
+	for _, action := range []string{"TagResource", "UntagResource", "ListTagsForResource"} {
 		s.bad(action, in{"ResourceArn": s.arnOf(s.name())}, "ResourceNotFound", "Resource does not exist")
 		s.invalid(action, in{"ResourceArn": "x"}, "ResourceArn Reason: An ARN must have at least 6 elements, not 1")
 	}
