@@ -130,7 +130,9 @@ func (r *segmentReader) advance() error {
 		return fmt.Errorf("read segment: %w", err)
 	}
 	number, at := s.pages[r.page]+uint64(page.delta(r.entry)), page.place(r.entry)
-	if r.buffer, err = s.frame(at, r.buffer); err != nil {
+	if r.buffer, err = s.frame(at, r.buffer); errors.Is(err, ErrCorrupt) {
+		clear(r.buffer) // its checksum is wrong
+	} else if err != nil {
 		return fmt.Errorf("read segment: %w", err)
 	}
 	binary.LittleEndian.PutUint64(r.buffer, number)
