@@ -71,10 +71,10 @@ const (
 // queue without one takes all while policies are open, and none while they are
 // enforced, as in AWS.
 func (m *Machine) maySend(topic sns.TopicKey, queue sqs.QueueKey, text string) (allowed bool, steps int) {
-	known := m.permissions.of(queue, text)
-	if known == nil {
+	if text == "" {
 		return m.state.settings.QueuePolicies == PoliciesOpen, 0
 	}
+	known := m.permissions.of(queue, text)
 	region := m.state.settings.Region
 	if d := &known.latest; d.region == region && d.topic == topic {
 		return d.allowed, d.steps

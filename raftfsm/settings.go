@@ -24,7 +24,7 @@ type Settings struct {
 	Account   string // of requests that name none; 12 digits
 	Region    string // in ARNs; lower case letters, digits, hyphens
 	PublicURL string // that queue URLs begin with; empty: what the request came to
-	SNSURL    string // that URLs in SNS messages begin with while PublicURL is empty
+	SNSURL    string // that URLs in SNS messages begin with while PublicURL is empty; never empty itself
 	// SNSCertURL is what the URLs of certificates in SNS messages begin with; empty:
 	// as the other URLs.
 	SNSCertURL string
@@ -240,7 +240,7 @@ var settingRows = []settingRow{
 	{
 		name: "sns-url",
 		get:  func(s *Settings) string { return s.SNSURL },
-		set:  func(s *Settings, v string) string { return setURL(&s.SNSURL, v) },
+		set:  setSNSURL,
 	},
 	{
 		name: "sns-cert-url",
@@ -312,6 +312,14 @@ func setURL(url *string, v string) string {
 	}
 	*url = v
 	return ""
+}
+
+// setSNSURL needs a host: messages have URLs, whatever else is set.
+func setSNSURL(s *Settings, v string) string {
+	if strings.Trim(v, "/") == "" {
+		return "it cannot be empty"
+	}
+	return setURL(&s.SNSURL, v)
 }
 
 func setFilterLimit(s *Settings, v string) string {
