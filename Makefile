@@ -13,6 +13,9 @@ LINTER_VERSION := v2.15.0
 # Opens a recipe line: the stage's time is printed at its end, passed or not.
 timed = @TIMEFORMAT='$@: %0R s'; time
 
+# Fetches by the given command, and tries again for a minute when a registry does not answer.
+fetch = for pause in 2 10 20 30; do $(1) && exit; sleep $$pause; done; $(1)
+
 ## help: list the targets
 help:
 	@awk '/^## / { i = index($$0, ":"); printf "%-13s %s\n", substr($$0, 4, i - 4), substr($$0, i + 2) }' $(MAKEFILE_LIST)
@@ -31,7 +34,11 @@ cluster: build
 	exec bin/holdfast-trial $(ARGS)
 
 ## test: all that CI runs: lint, unit, race, conformance, kills, cluster, fuzz
-test: lint unit race conformance kills cluster-tests fuzz
+test: modules lint unit race conformance kills cluster-tests fuzz
+
+# What the other steps would fetch in passing.
+modules:
+	@$(call fetch,$(GO) list -deps -test ./... > /dev/null)
 
 ## lint: run the linters of .golangci.yml
 lint: $(LINTER)
@@ -44,8 +51,8 @@ fmt: $(LINTER)
 # The packages whose tests run in this process; the others start brokers.
 packages = $$($(GO) list ./... | grep -v -e /jepsen$$ -e /jepsen/conformance$$)
 
-# How long the tests of one package may take.
-TIMEOUT ?= 10m
+# How long the tests of one package may take: three times what a busy machine needs.
+TIMEOUT = 30m
 
 ## unit: the tests of every room
 unit:
@@ -53,7 +60,7 @@ unit:
 
 ## race: the same, and a few kills, under the race detector
 race:
-	$(timed) { $(GO) test -race $(packages) && $(GO) test -race -run '^Test(Kill|ClusterKill)' ./jepsen; }
+	$(timed) { $(GO) test -race -timeout $(TIMEOUT) $(packages) && $(GO) test -race -timeout $(TIMEOUT) -run '^Test(Kill|ClusterKill)' ./jepsen; }
 
 ## conformance: what AWS answers, in both protocols
 conformance:
@@ -68,7 +75,7 @@ three := ^(TestCluster|TestThreeNodes|TestRollingRestart|TestStopOutlastsAPause|
 
 ## cluster-tests: three nodes: kills, cuts, disks, clocks, polls, snapshots
 cluster-tests:
-	$(timed) $(GO) test -count=1 -run '$(three)' ./jepsen
+	$(timed) $(GO) test -count=1 -timeout $(TIMEOUT) -run '$(three)' ./jepsen
 
 ## test-cluster: the long form of the same, about an hour
 test-cluster: export HOLDFAST_LONG := 1
@@ -76,7 +83,7 @@ test-cluster:
 	$(timed) $(GO) test -count=1 -v -timeout 3h -run '$(three)' ./jepsen
 
 ## fuzz: each fuzz target for FUZZTIME (default 10s)
-FUZZTIME ?= 10s
+FUZZTIME = 10s
 # An interrupt ends a target, not -fuzztime: until go1.27 the end of that time
 # fails a healthy target now and then (golang/go#75804).
 fuzztime := timeout --foreground --preserve-status --signal INT
@@ -114,6 +121,6 @@ mutate:
 	$(timed) $(GO) run ./jepsen/mutate -mutants $(MUTANTS) ./$(ROOM)
 
 $(LINTER):
-	GOBIN=$(TOOLS) $(GO) install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(LINTER_VERSION)
+	@$(call fetch,GOBIN=$(TOOLS) $(GO) install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(LINTER_VERSION))
 
-.PHONY: help build run cluster cluster-tests test test-cluster test-long test-clients bench bench-backlog lint fmt unit race conformance kills fuzz mutate
+.PHONY: help build run cluster cluster-tests test modules test-cluster test-long test-clients bench bench-backlog lint fmt unit race conformance kills fuzz mutate

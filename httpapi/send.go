@@ -128,8 +128,11 @@ func (m *message) validateSystem() *sqs.Error {
 // validate checks the message of a SendMessage: what is required first, then
 // in the order of the API's parameters.
 func (m *message) validate(fifo bool) *sqs.Error {
-	if len(m.content.Body) == 0 {
+	switch {
+	case len(m.content.Body) == 0:
 		return sqs.MissingParameterError("MessageBody")
+	case fifo && !m.grouped:
+		return sqs.MissingParameterError("MessageGroupId")
 	}
 	if m.delayed {
 		if err := sqs.ValidateDelay(m.delay, fifo); err != nil {
@@ -143,8 +146,6 @@ func (m *message) validate(fifo bool) *sqs.Error {
 		if err := sqs.ValidateID("MessageGroupId", m.content.GroupID); err != nil {
 			return err
 		}
-	} else if fifo {
-		return sqs.MissingParameterError("MessageGroupId")
 	}
 	if !m.named {
 		return nil

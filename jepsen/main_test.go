@@ -53,7 +53,7 @@ func buildAndRun(m *testing.M) (code int, err error) {
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	binary = filepath.Join(dir, "holdfast")
-	build := exec.Command("go", "build", "-o", binary)
+	build := exec.Command("go", "build", "-buildvcs=false", "-o", binary)
 	if raceEnabled { // then it is the broker's races that matter
 		build.Args = append(build.Args, "-race")
 	}

@@ -159,7 +159,7 @@ func (s *queueScript) receive(d *datadriven.TestData, url *string) string {
 var (
 	anyTime = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z`)
 	anyMS   = regexp.MustCompile(`("t"|"\w+_ms"):[1-9]\d*`)
-	anyAge  = regexp.MustCompile(`\b\d+s\b`)
+	anyAge  = regexp.MustCompile(`\b(\d+m)?\d+s\b *`)
 	anyID   = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
 )
 
@@ -189,7 +189,12 @@ func (s *queueScript) run(line string) string {
 	for body, id := range s.ids {
 		text = strings.ReplaceAll(text, id, fmt.Sprintf("%-36.36s", "id-of-"+body))
 	}
-	text = anyAge.ReplaceAllString(text, "0s")
+	text = anyAge.ReplaceAllStringFunc(text, func(age string) string { // in a table, with the room behind it
+		if !strings.HasSuffix(age, " ") {
+			return "0s"
+		}
+		return fmt.Sprintf("%-*s", len(age), "0s")
+	})
 	text = anyTime.ReplaceAllString(text, "<---------time--------->")
 	return anyMS.ReplaceAllString(anyID.ReplaceAllString(text, "<----------------id---------------->"), "$1:1")
 }

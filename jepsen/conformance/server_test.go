@@ -133,7 +133,7 @@ func startBroker(s setting) (*fault.Node, error) {
 
 func buildBroker() (string, error) {
 	binary := filepath.Join(brokers.scratch, "holdfast")
-	build := exec.Command("go", "build", "-o", binary, "../../cmd/holdfast")
+	build := exec.Command("go", "build", "-buildvcs=false", "-o", binary, "../../cmd/holdfast")
 	if output, err := build.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build the broker: %w\n%s", err, output)
 	}
