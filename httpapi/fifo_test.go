@@ -31,6 +31,7 @@ func TestFIFOCommands(t *testing.T) {
 		{"SendMessage", `"MessageBody":"same","MessageGroupId":"g","DelaySeconds":0`, sent(hashed), ""},
 		{"SendMessage", `"MessageBody":"same","MessageGroupId":"g","DelaySeconds":2`, nil, "Value 2 for parameter DelaySeconds is invalid. Reason: The request include parameter that is not valid for this queue type."},
 		{"SendMessage", `"MessageBody":"same"`, nil, "The request must contain the parameter MessageGroupId."},
+		{"SendMessage", `"MessageBody":"same","DelaySeconds":901`, nil, "The request must contain the parameter MessageGroupId."},
 		{"SendMessage", `"MessageBody":"same","MessageGroupId":"g","MessageDeduplicationId":""`, nil, "Value  for parameter MessageDeduplicationId is invalid. Reason: MessageDeduplicationId can only include alphanumeric and punctuation characters. 1 to 128 in length."},
 		{"SendMessageBatch", `"Entries":[{"Id":"1","MessageBody":"same","MessageGroupId":"g"}]`, sent(hashed), ""},
 		{"SendMessageBatch", `"Entries":[{"Id":"1","MessageBody":"same"}]`, nil, "The request must contain the parameter MessageGroupId."},

@@ -76,12 +76,19 @@ func (r *request) queueURL(key sqs.QueueKey) string {
 }
 
 // baseURL is where the client that asks can reach the service: what the
-// operator said, else what a trusted proxy says, else what the client did.
+// operator said, else where the request was sent to.
 func (r *request) baseURL() string {
 	if r.settings.PublicURL != "" {
 		return strings.TrimRight(r.settings.PublicURL, "/")
 	}
-	scheme, host := "http", string(r.http.Request.Header.Host())
+	scheme, host := r.sentTo()
+	return scheme + "://" + host
+}
+
+// sentTo is how and where the client sent the request: what a trusted proxy says, else
+// what the client did.
+func (r *request) sentTo() (scheme, host string) {
+	scheme, host = "http", string(r.http.Request.Header.Host())
 	if !isHost(host) { // HTTP/1.0 may send none
 		host = r.http.LocalAddr().String()
 	}
@@ -89,9 +96,9 @@ func (r *request) baseURL() string {
 		scheme = "https"
 	}
 	if r.server.trusts(r.http.RemoteAddr()) {
-		scheme, host = forwarded(&r.http.Request.Header, scheme, host)
+		return forwarded(&r.http.Request.Header, scheme, host)
 	}
-	return scheme + "://" + host
+	return scheme, host
 }
 
 // trusts reports whether the peer is a proxy that may say where a request came

@@ -114,6 +114,8 @@ func (m *message) validateSystem() *sqs.Error {
 		switch {
 		case a.Name != traceHeader:
 			return sqs.Invalidf("Message system attribute name '%s' is invalid.", a.Name)
+		case i > 0:
+			return sqs.Invalidf("Message system attribute name '%s' already exists.", a.Name)
 		case a.DataType != "String" || a.Binary:
 			return sqs.Invalidf("The type of message system attribute '%s' is invalid. You must use only the following supported type: String.", a.Name)
 		case len(a.Value) == 0 || !sqs.ValidText(a.Value):
@@ -128,8 +130,11 @@ func (m *message) validateSystem() *sqs.Error {
 // validate checks the message of a SendMessage: what is required first, then
 // in the order of the API's parameters.
 func (m *message) validate(fifo bool) *sqs.Error {
-	if len(m.content.Body) == 0 {
+	switch {
+	case len(m.content.Body) == 0:
 		return sqs.MissingParameterError("MessageBody")
+	case fifo && !m.grouped:
+		return sqs.MissingParameterError("MessageGroupId")
 	}
 	if m.delayed {
 		if err := sqs.ValidateDelay(m.delay, fifo); err != nil {
@@ -143,8 +148,6 @@ func (m *message) validate(fifo bool) *sqs.Error {
 		if err := sqs.ValidateID("MessageGroupId", m.content.GroupID); err != nil {
 			return err
 		}
-	} else if fifo {
-		return sqs.MissingParameterError("MessageGroupId")
 	}
 	if !m.named {
 		return nil

@@ -49,7 +49,7 @@ type Config struct {
 	// discarded.
 	Logger *slog.Logger
 	// TrustedProxies are the peers whose X-Forwarded-* headers count in the
-	// queue URLs that are answered. Default: none.
+	// queue URLs that are answered, and in aws:SecureTransport. Default: none.
 	TrustedProxies []netip.Prefix
 	// NodeName is said in the x-holdfast-node header. Default: no header.
 	NodeName string

@@ -100,8 +100,7 @@ func isScopeOfSNS(credential string) bool {
 	return len(parts) >= 5 && parts[len(parts)-2] == "sns"
 }
 
-// findSNS finds the action. Who has not signed may only do what the links in
-// messages do, and what a topic's policy allows everybody.
+// findSNS finds the action.
 func (r *request) findSNS(name string) error {
 	if name == "" {
 		return &sns.Error{Code: snsMissingAction, Message: "The request must contain the parameter Action."}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
 
 	"holdfast.internal/httpapi/wire"
 	"holdfast.internal/raftfsm/policy"
@@ -42,11 +43,8 @@ func (r *request) topicRequest(by policy.Principal, arn string) policy.Request {
 		name = "Publish"
 	}
 	q := policy.Request{Principal: by, Action: "SNS:" + name, Resource: arn}
-	secure := "false"
-	if r.http.IsTLS() {
-		secure = "true"
-	}
-	q.Context = append(q.Context, policy.ContextValue{Key: "aws:SecureTransport", Value: secure},
+	scheme, _ := r.sentTo()
+	q.Context = append(q.Context, policy.ContextValue{Key: "aws:SecureTransport", Value: strconv.FormatBool(scheme == "https")},
 		policy.ContextValue{Key: "aws:SourceIp", Value: r.http.RemoteIP().String()})
 	if by.Name != "" {
 		q.Context = append(q.Context, policy.ContextValue{Key: "aws:SourceOwner", Value: by.Name},

@@ -155,8 +155,19 @@ func putDataProtectionPolicy(r *request) error {
 	if refusal != nil {
 		return r.refuseTo(topic, refusal)
 	}
-	_, err = r.tell(sns.PutDataProtectionPolicy{Topic: topic, Policy: policy})
-	return err
+	if _, err := r.tell(sns.PutDataProtectionPolicy{Topic: topic, Policy: policy}); err != nil {
+		return err
+	}
+	r.logProtection(topic, policy)
+	return nil
+}
+
+// logProtection warns of a data protection policy that a topic was given: somebody
+// expects what it says to happen.
+func (r *request) logProtection(topic sns.TopicKey, policy string) {
+	if policy != "" {
+		r.server.config.Logger.Warn("data protection policy kept, and not enforced", "account", topic.Account, "topic", topic.Name)
+	}
 }
 
 func getDataProtectionPolicy(r *request) error {

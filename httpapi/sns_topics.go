@@ -44,6 +44,7 @@ func createTopic(r *request) error {
 	if _, err := r.tell(c); err != nil {
 		return err
 	}
+	r.logProtection(c.Topic, c.DataProtectionPolicy)
 	r.out.Text("TopicArn", sns.TopicARN(r.settings.Region, c.Topic))
 	return nil
 }

@@ -129,12 +129,19 @@ func (a *attempts) remember(now Time, c ReceiveMessage, received []Received, f *
 	return true
 }
 
-// repeated returns the attempt of which a receive is a repetition.
-func (a *attempts) repeated(now Time, c ReceiveMessage) *attempt {
-	t := a.byID[c.AttemptID]
+// repeated returns the attempt of which a receive is a repetition. None of its
+// messages has expired.
+func (q *queue) repeated(now Time, c ReceiveMessage) *attempt {
+	f := q.fifo
+	t := f.attempts.byID[c.AttemptID]
 	if t == nil || t.most != c.MaxMessages || t.timeout != c.VisibilityTimeout ||
 		now >= t.visibleAt || now >= t.at.WindowEnd(attemptWindow) {
 		return nil
+	}
+	for _, sequence := range t.sequences {
+		if slot, _ := f.held.find(rank{sequence: sequence}, f.bySequence); f.records.at(slot).sentAt <= q.cutoff(now) {
+			return nil // and was not dropped yet
+		}
 	}
 	return t
 }
@@ -144,7 +151,7 @@ func (a *attempts) repeated(now Time, c ReceiveMessage) *attempt {
 // returns nil when the receive is no repetition.
 func (q *queue) repeat(now Time, c ReceiveMessage) []Received {
 	f := q.fifo
-	t := f.attempts.repeated(now, c)
+	t := q.repeated(now, c)
 	if t == nil {
 		return nil
 	}
@@ -170,5 +177,5 @@ func (q *queue) repeat(now Time, c ReceiveMessage) []Received {
 // reads.
 func (s *State) Repeats(c ReceiveMessage, now Time) bool {
 	q := s.queues[c.Queue]
-	return c.AttemptID != "" && q != nil && q.fifo != nil && !q.damaged && q.fifo.attempts.repeated(now, c) != nil
+	return c.AttemptID != "" && q != nil && q.fifo != nil && !q.damaged && q.repeated(now, c) != nil
 }

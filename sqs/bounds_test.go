@@ -151,6 +151,44 @@ func TestExpiresToTheMillisecond(t *testing.T) {
 	}
 }
 
+// TestExpiredMakeRoom: messages in flight that have expired leave room for others at
+// once, however many there are.
+func TestExpiredMakeRoom(t *testing.T) {
+	p := newPlayer(t)
+	p.do(sqs.SetQueueAttributes{Queue: key("q"), Attributes: []sqs.Attribute{attribute(t, sqs.MessageRetentionPeriod, "60")}})
+	p.send(2500)
+	p.receive(2500, time.Hour)
+	p.at.Now = p.at.Now.Add(time.Minute)
+	p.do(sqs.SendMessageBatch{Queue: key("q"), Entries: make([]sqs.SendEntry, 1)})
+	p.at.Rules.InFlightLimit = 1000
+	got := p.do(sqs.ReceiveMessage{Queue: key("q"), MaxMessages: 10, VisibilityTimeout: time.Minute, Short: true})
+	if n := len(got.(sqs.ReceiveMessageResult).Messages); n != 1 {
+		t.Errorf("received %d messages, want 1", n)
+	}
+}
+
+// TestExpiredAttemptIsNotRepeated repeats a receive whose messages have expired behind
+// more than one receive may drop.
+func TestExpiredAttemptIsNotRepeated(t *testing.T) {
+	p := fifoPlayer(t)
+	p.t = t
+	p.do(sqs.SetQueueAttributes{Queue: key("q.fifo"), Attributes: []sqs.Attribute{attribute(t, sqs.MessageRetentionPeriod, "60")}})
+	for i := range 1010 {
+		p.sendFIFO(fmt.Sprint(i))
+	}
+	for range 100 {
+		p.receiveFIFO(10, time.Hour)
+	}
+	again := sqs.ReceiveMessage{Queue: key("q.fifo"), MaxMessages: 10, VisibilityTimeout: time.Hour, AttemptID: "a"}
+	if got := len(p.do(again).(sqs.ReceiveMessageResult).Messages); got != 10 {
+		t.Fatalf("received %d messages, want 10", got)
+	}
+	p.at.Now = p.at.Now.Add(time.Minute)
+	if got := len(p.do(again).(sqs.ReceiveMessageResult).Messages); got != 0 {
+		t.Errorf("received %d expired messages once more", got)
+	}
+}
+
 // TestRunsExpireAtOnce drops any number of never-received messages of one list in
 // one step.
 func TestRunsExpireAtOnce(t *testing.T) {

@@ -56,7 +56,8 @@ func (c *counts) recount(l *list, now, cutoff Time) {
 	c.delayed += int(l.sent-due) - int(l.sent-l.passed)
 }
 
-// inFlight counts the hidden messages after an advance.
+// inFlight counts the hidden messages, with those that have expired and were not
+// dropped yet.
 func (m *messages) inFlight(now Time) int {
 	return m.leases.count - m.leases.below(upTo(now), m.byLease)
 }

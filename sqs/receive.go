@@ -14,6 +14,9 @@ func (s *State) receiveMessage(at Moment, c ReceiveMessage) (Result, []Event, *E
 	most := c.MaxMessages
 	if limit := at.Rules.InFlightLimit; limit > 0 {
 		room := limit - q.messages.inFlight(at.Now)
+		if room <= 0 { // but some may have expired that were not dropped yet
+			room = limit - q.counts(at.Now).inFlight
+		}
 		if room <= 0 && c.Short {
 			return nil, nil, windowFull(limit)
 		}

@@ -22,7 +22,8 @@ func adminURL(address string) string {
 }
 
 // callAdmin does one request on an admin port and decodes the JSON answer into
-// answer, unless that is nil. The body of a POST is JSON. A refusal becomes an error with the server's text.
+// answer, unless that is nil. The body of a POST is JSON. A refusal becomes an error
+// with the server's text.
 func callAdmin(ctx context.Context, method, url string, body io.Reader, timeout time.Duration, answer any) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"os/signal"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -53,9 +54,10 @@ type broker struct {
 	node      *cluster.Node
 	api       *httpapi.Server
 	admin     *http.Server
-	peers     *peer.Credentials // nil: in the clear, or alone
-	ended     chan error        // from a port that stopped serving by itself
-	hangup    chan os.Signal    // SIGHUP
+	peers     *peer.Credentials         // nil: in the clear, or alone
+	ended     chan error                // from a port that stopped serving by itself
+	failed    atomic.Pointer[exitError] // why failStop ends the process
+	hangup    chan os.Signal            // SIGHUP
 }
 
 // startBroker looks at the certificate and opens the ports first: what is wrong
@@ -67,11 +69,16 @@ func startBroker(ctx context.Context, f *serveFlags, logger *slog.Logger) (*brok
 			return nil, fmt.Errorf("load certificate %s: %w", f.TLSCert, err)
 		}
 	}
-	b := &broker{log: logger, exit: os.Exit, https: f.TLSCert != "", ended: make(chan error, 2)}
-	if err := b.listen(f); err != nil {
-		return nil, errors.Join(err, closePorts(b.apiPort, b.adminPort, b.peerPort))
+	b := &broker{
+		log: logger, exit: os.Exit, https: f.TLSCert != "", ended: make(chan error, 2), hangup: make(chan os.Signal, 1),
 	}
-	if err := b.start(ctx, f); err != nil {
+	signal.Notify(b.hangup, syscall.SIGHUP) // one that comes while the node starts must not end the process
+	err := b.listen(f)
+	if err == nil {
+		err = b.start(ctx, f)
+	}
+	if err != nil {
+		signal.Stop(b.hangup)
 		return nil, errors.Join(err, closePorts(b.apiPort, b.adminPort, b.peerPort))
 	}
 	go func() { b.ended <- b.api.Serve(b.apiPort) }()
@@ -134,8 +141,6 @@ func (b *broker) start(ctx context.Context, f *serveFlags) error {
 		ReadHeaderTimeout: adminHeaderTimeout,
 		ErrorLog:          slog.NewLogLogger(b.log.Handler(), slog.LevelDebug),
 	}
-	b.hangup = make(chan os.Signal, 1)
-	signal.Notify(b.hangup, syscall.SIGHUP)
 	return nil
 }
 
@@ -159,21 +164,31 @@ func (b *broker) wait(ctx context.Context) error {
 	for {
 		select {
 		case <-ctx.Done():
-			b.stop()
-			return nil
+			return b.end(nil)
 		case err := <-b.ended:
-			b.stop()
-			return fmt.Errorf("serve: %w", err)
+			return b.end(fmt.Errorf("serve: %w", err))
 		case <-b.hangup:
 			if !b.https && b.peers == nil {
-				b.stop()
-				return nil
+				return b.end(nil)
 			}
 			b.reread()
 		case now := <-expiry.C:
 			tellExpiry(b.certificates(), now, b.log)
 		}
 	}
+}
+
+// end stops the broker, and returns why it has ended. A node that ends itself has the
+// last word on that, and time to say it.
+func (b *broker) end(reason error) error {
+	if b.failed.Load() == nil {
+		b.stop()
+	}
+	if failed := b.failed.Load(); failed != nil {
+		time.Sleep(2 * lastWordTimeout) // failStop is faster
+		return failed
+	}
+	return reason
 }
 
 // stop answers what was begun and closes the node, or gives up on either when
@@ -227,6 +242,7 @@ func (b *broker) breakConnections() {
 // kernel would keep them open for as long as a thread hangs in fsync. It is
 // called by whoever finds the reason, on any goroutine, and does not return.
 func (b *broker) failStop(code int, reason error) {
+	b.failed.Store(&exitError{code, reason}) // before the ports end, which wait sees
 	b.breakConnections()
 	time.AfterFunc(lastWordTimeout, func() { b.exit(code) }) // whoever reads the log may hang as well
 	b.log.Error("node ends itself", "exit_code", code, "err", reason)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"io"
 	"log/slog"
@@ -60,6 +61,36 @@ func TestFailStop(t *testing.T) {
 	<-failed
 	for range 2 {
 		<-served
+	}
+}
+
+// A node that ends itself closes its ports, and who sees that must not end the process
+// first, with another exit code. Nor must a stop that has begun.
+func TestFailStopDecidesTheExitCode(t *testing.T) {
+	for name, ask := range map[string]func(stop func()){
+		"a port has ended":    func(func()) {},
+		"it was told to stop": func(stop func()) { stop() },
+	} {
+		api, err := httpapi.New(stoppedClock{}, httpapi.Config{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		b := &broker{
+			log: slog.New(slog.DiscardHandler), exit: func(int) {}, api: api, admin: &http.Server{ReadHeaderTimeout: time.Minute},
+			ended: make(chan error, 2), hangup: make(chan os.Signal, 1),
+		}
+		if err := b.listen(&serveFlags{Listen: "127.0.0.1:0", Admin: "127.0.0.1:0"}); err != nil {
+			t.Fatal(err)
+		}
+		go func() { b.ended <- b.api.Serve(b.apiPort) }()
+		go func() { b.ended <- b.admin.Serve(b.adminPort) }()
+		ctx, stop := context.WithCancel(t.Context())
+		b.failStop(4, errors.New("fsync: input/output error"))
+		ask(stop)
+		if err := b.wait(ctx); exitCode(err) != 4 {
+			t.Errorf("%s: got exit %d (%v), want 4", name, exitCode(err), err)
+		}
+		stop()
 	}
 }
 

@@ -54,7 +54,7 @@ func (c *settingsGet) Run(out *console) error {
 	for _, name := range slices.Sorted(maps.Keys(settings)) {
 		_, _ = fmt.Fprintf(table, "%s\t%s\n", name, settings[name])
 	}
-	return table.Flush()
+	return flush(table)
 }
 
 type settingsSet struct {

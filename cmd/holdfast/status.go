@@ -288,10 +288,7 @@ func writeStatusRows(w io.Writer, nodes []nodeStatus) error {
 			_, _ = fmt.Fprintln(table, strings.Join(cells, "\t"))
 		}
 	}
-	if err := table.Flush(); err != nil {
-		return fmt.Errorf("write answer: %w", err)
-	}
-	return nil
+	return flush(table)
 }
 
 // sizeText is n bytes in the largest binary unit that it reaches.

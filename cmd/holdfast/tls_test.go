@@ -14,11 +14,14 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"holdfast.internal/wal"
 )
 
 // A certificate is reread on SIGHUP, and a bad one leaves the old in place.
@@ -47,6 +50,52 @@ func TestCertificateIsReread(t *testing.T) {
 	if got := servedSerial(t, s); got != 2 {
 		t.Errorf("got certificate %d, want 2", got)
 	}
+}
+
+// A hangup while the node starts waits until it has: it does not end the process.
+func TestHangupDuringStart(t *testing.T) {
+	seen := make(chan os.Signal, 1) // keeps a hangup from ending the tests
+	signal.Notify(seen, syscall.SIGHUP)
+	defer signal.Stop(seen)
+	hangsUp := writerFunc(func(line []byte) {
+		if strings.Contains(string(line), "node started") {
+			hangUp(t)
+			<-seen
+		}
+	})
+	data := t.TempDir()
+	f := newServeFlags(t, "--data", data, "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--disk-reserve", "1MiB")
+	b, err := startBroker(t.Context(), f, slog.New(slog.NewTextHandler(hangsUp, nil)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case <-b.hangup:
+	case <-time.After(patience):
+		t.Error("the hangup was lost")
+	}
+	b.stop()
+	if err := awaitUnlocked(filepath.Join(data, wal.StableFile)); err != nil {
+		t.Errorf("wait for the end of the node: %v", err)
+	}
+}
+
+// writerFunc is called with each line of a log.
+type writerFunc func(line []byte)
+
+func (w writerFunc) Write(line []byte) (int, error) {
+	w(line)
+	return len(line), nil
+}
+
+// newServeFlags are the flags of a command line of serve.
+func newServeFlags(t *testing.T, args ...string) *serveFlags {
+	t.Helper()
+	parser, g := newTestParser(t)
+	if _, err := parser.Parse(append([]string{"serve"}, args...)); err != nil {
+		t.Fatal(err)
+	}
+	return &g.Serve.serveFlags
 }
 
 // A member rereads what it proves itself with as well.

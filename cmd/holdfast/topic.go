@@ -7,6 +7,7 @@ import (
 	"text/tabwriter"
 
 	"holdfast.internal/httpapi/admin"
+	"holdfast.internal/sns"
 )
 
 type topicCommand struct {
@@ -48,15 +49,19 @@ type topicSubscriptions struct {
 	oneNode
 	jsonFlag
 	Account string `placeholder:"ID" help:"Account of the topic (the cluster's own)."`
-	Name    string `arg:"" help:"Name of the topic."`
+	Name    string `arg:"" help:"Name of the topic, or its ARN."`
 }
 
 func (c *topicSubscriptions) Run(out *console) error {
-	account, err := accountOr(out, c.Admin, c.Account)
+	account, name := c.Account, c.Name
+	if arn, ok := sns.ParseARN(c.Name); ok && arn.Service == "sns" {
+		account, name = arn.Account, arn.Resource
+	}
+	account, err := accountOr(out, c.Admin, account)
 	if err != nil {
 		return err
 	}
-	target := adminURL(c.Admin) + "/topics/" + url.PathEscape(account) + "/" + url.PathEscape(c.Name) + "/subscriptions?after="
+	target := adminURL(c.Admin) + "/topics/" + url.PathEscape(account) + "/" + url.PathEscape(name) + "/subscriptions?after="
 	all := []admin.Subscription{}
 	for after, more := "", true; more; more = after != "" {
 		var page admin.TopicSubscriptions

@@ -90,6 +90,9 @@ func TestTopicCommand(t *testing.T) {
 	if got := strings.Join(strings.Fields(subscriptions), " "); !strings.Contains(got, "sqs "+testQueueARN("work")+" confirmed "+testTopicARN+":") {
 		t.Errorf("got %s", subscriptions)
 	}
+	if got := command(t, 0, "topic", "subscriptions", testTopicARN, "--admin", s.Admin); got != subscriptions {
+		t.Errorf("by its ARN: got %s, want %s", got, subscriptions)
+	}
 	if got := command(t, 0, "topic", "rotate-key", "--admin", s.Admin); !strings.Contains(got, "SimpleNotificationService-") {
 		t.Errorf("got %s", got)
 	}

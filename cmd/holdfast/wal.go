@@ -136,8 +136,5 @@ func (r walReport) write(w io.Writer) error {
 		verdict = "damaged"
 	}
 	_, _ = fmt.Fprintf(table, "verdict\t%s\n", verdict)
-	if err := table.Flush(); err != nil {
-		return fmt.Errorf("write answer: %w", err)
-	}
-	return nil
+	return flush(table)
 }

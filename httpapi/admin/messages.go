@@ -77,18 +77,33 @@ func parsePeek(r *http.Request) (a peekArguments, err error) {
 	if !known {
 		return a, fmt.Errorf("state %q: want visible, inflight, delayed or any", r.FormValue("state"))
 	}
-	a.state, a.limit = state, defaultPeek
-	if text := r.FormValue("limit"); text != "" {
-		if a.limit, err = strconv.Atoi(text); err != nil || a.limit < 1 || a.limit > maxPeek {
-			return a, fmt.Errorf("limit %q: want a number from 1 to %d", text, maxPeek)
-		}
+	a.state = state
+	if a.limit, err = parseLimit(r, defaultPeek, maxPeek); err != nil {
+		return a, err
 	}
 	if text := r.FormValue("after"); text != "" {
 		if a.after, err = strconv.ParseUint(text, 10, 64); err != nil || a.after > math.MaxInt64 {
-			return a, fmt.Errorf("after %q: want the cursor of an earlier answer", text)
+			return a, badCursor(text)
 		}
 	}
 	return a, nil
+}
+
+// parseLimit reads ?limit=, how much a page may have.
+func parseLimit(r *http.Request, standard, most int) (int, error) {
+	text := r.FormValue("limit")
+	if text == "" {
+		return standard, nil
+	}
+	limit, err := strconv.Atoi(text)
+	if err != nil || limit < 1 || limit > most {
+		return 0, fmt.Errorf("limit %q: want a number from 1 to %d", text, most)
+	}
+	return limit, nil
+}
+
+func badCursor(text string) error {
+	return fmt.Errorf("after %q: want the cursor of an earlier answer", text)
 }
 
 // getMessages shows messages without receiving or counting them.

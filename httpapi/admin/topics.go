@@ -2,7 +2,6 @@ package admin
 
 import (
 	"net/http"
-	"strconv"
 	"strings"
 
 	"holdfast.internal/sns"
@@ -66,16 +65,15 @@ const maxSubscriptions = 1000
 // getSubscriptions answers with a page of a topic's subscriptions, in the order of
 // protocol and endpoint.
 func (s *server) getSubscriptions(w http.ResponseWriter, r *http.Request) {
-	var after sns.SubscriptionPlace
-	if text := r.FormValue("after"); text != "" {
-		protocol, rest, _ := strings.Cut(text, " ")
-		id, endpoint, _ := strings.Cut(rest, " ")
-		after = sns.SubscriptionPlace{Protocol: sns.ParseProtocol(protocol), Endpoint: endpoint}
-		after.Subscription, _ = sns.ParseSubscriptionID(id)
+	after, err := parsePlace(r.FormValue("after"))
+	if err != nil {
+		s.refuse(w, http.StatusBadRequest, err.Error())
+		return
 	}
-	limit := maxSubscriptions
-	if n, err := strconv.Atoi(r.FormValue("limit")); err == nil && n > 0 {
-		limit = min(n, maxSubscriptions)
+	limit, err := parseLimit(r, maxSubscriptions, maxSubscriptions)
+	if err != nil {
+		s.refuse(w, http.StatusBadRequest, err.Error())
+		return
 	}
 	key := sns.TopicKey(pathKey(r))
 	census, page, ok := s.Node.Topic(key, after, limit)
@@ -92,10 +90,29 @@ func (s *server) getSubscriptions(w http.ResponseWriter, r *http.Request) {
 		})
 	}
 	if page.More {
-		last := sns.PlaceOf(page.Subscriptions[len(page.Subscriptions)-1])
-		answer.Next = last.Protocol.String() + " " + last.Subscription.String() + " " + last.Endpoint
+		answer.Next = placeText(sns.PlaceOf(page.Subscriptions[len(page.Subscriptions)-1]))
 	}
 	s.answer(w, answer)
+}
+
+// placeText is what a page of subscriptions goes on behind.
+func placeText(p sns.SubscriptionPlace) string {
+	return p.Protocol.String() + " " + p.Subscription.String() + " " + p.Endpoint
+}
+
+// parsePlace reads what placeText has written; an empty text is the start.
+func parsePlace(text string) (p sns.SubscriptionPlace, err error) {
+	if text == "" {
+		return p, nil
+	}
+	protocol, rest, _ := strings.Cut(text, " ")
+	id, endpoint, _ := strings.Cut(rest, " ")
+	p.Protocol, p.Endpoint = sns.ParseProtocol(protocol), endpoint
+	var ok bool
+	if p.Subscription, ok = sns.ParseSubscriptionID(id); !ok || p.Protocol == 0 {
+		return p, badCursor(text)
+	}
+	return p, nil
 }
 
 // postSigningKey makes a new key for SNS messages.

@@ -55,6 +55,9 @@ func TestTopicSubscriptions(t *testing.T) {
 		t.Errorf("got %s", got)
 	}
 	call(t, handler, http.MethodGet, "/topics/000000000000/none/subscriptions", "", http.StatusNotFound)
+	for _, bad := range []string{"limit=0", "limit=1001", "limit=x", "after=x", "after=sqs", "after=sqs+1+x", "after=" + url.QueryEscape(strings.Replace(next, "sqs", "fax", 1))} {
+		call(t, handler, http.MethodGet, "/topics/000000000000/orders/subscriptions?"+bad, "", http.StatusBadRequest)
+	}
 }
 
 // TestNextHasNoPassword: what a page goes on behind is shown, and has no secret.
