@@ -114,6 +114,8 @@ func (m *message) validateSystem() *sqs.Error {
 		switch {
 		case a.Name != traceHeader:
 			return sqs.Invalidf("Message system attribute name '%s' is invalid.", a.Name)
+		case i > 0:
+			return sqs.Invalidf("Message system attribute name '%s' already exists.", a.Name)
 		case a.DataType != "String" || a.Binary:
 			return sqs.Invalidf("The type of message system attribute '%s' is invalid. You must use only the following supported type: String.", a.Name)
 		case len(a.Value) == 0 || !sqs.ValidText(a.Value):

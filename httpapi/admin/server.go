@@ -66,17 +66,17 @@ func New(config Config) http.Handler {
 	mux.HandleFunc("GET /status", s.getStatus)
 	mux.HandleFunc("GET /digest", s.getDigest)
 	mux.HandleFunc("GET /members", s.getMembers)
-	mux.HandleFunc("GET /queues", s.getQueues)
-	mux.HandleFunc("GET /queues/{account}/{name}", s.getQueue)
-	mux.HandleFunc("GET /queues/{account}/{name}/messages", s.getMessages)
+	mux.HandleFunc("GET /queues", s.whenFormed(s.getQueues))
+	mux.HandleFunc("GET /queues/{account}/{name}", s.whenFormed(s.getQueue))
+	mux.HandleFunc("GET /queues/{account}/{name}/messages", s.whenFormed(s.getMessages))
 	mux.HandleFunc("DELETE /queues/{account}/{name}/messages", s.deleteMessages)
 	mux.HandleFunc("GET /queues/{account}/{name}/redrive", s.getRedrive)
 	mux.HandleFunc("POST /queues/{account}/{name}/redrive", s.wantJSON(s.postRedrive))
 	mux.HandleFunc("DELETE /queues/{account}/{name}/redrive", s.deleteRedrive)
-	mux.HandleFunc("GET /queues/{account}/{name}/tail", s.getTail)
-	mux.HandleFunc("GET /messages/{id}/trace", s.getTrace)
-	mux.HandleFunc("GET /topics", s.getTopics)
-	mux.HandleFunc("GET /topics/{account}/{name}/subscriptions", s.getSubscriptions)
+	mux.HandleFunc("GET /queues/{account}/{name}/tail", s.whenFormed(s.getTail))
+	mux.HandleFunc("GET /messages/{id}/trace", s.whenFormed(s.getTrace))
+	mux.HandleFunc("GET /topics", s.whenFormed(s.getTopics))
+	mux.HandleFunc("GET /topics/{account}/{name}/subscriptions", s.whenFormed(s.getSubscriptions))
 	mux.HandleFunc("POST /signing-keys", s.wantJSON(s.postSigningKey))
 	mux.HandleFunc("GET /settings", s.getSettings)
 	mux.HandleFunc("PUT /settings/{name}", s.putSetting)
@@ -90,6 +90,18 @@ func New(config Config) http.Handler {
 		s.refuse(w, http.StatusNotFound, "there is nothing here")
 	})
 	return mux
+}
+
+// whenFormed guards what looks into the state: before the node is in a cluster, that
+// knows nothing, which is not the same as that there is nothing.
+func (s *server) whenFormed(look http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if s.Node.Settings().ClusterID == "" {
+			s.refuse(w, http.StatusServiceUnavailable, "this node is in no cluster yet")
+			return
+		}
+		look(w, r)
+	}
 }
 
 // wantJSON guards a POST: a page in a browser can send one to loopback without being

@@ -114,6 +114,8 @@ func (n *fakeNode) Do(_ context.Context, c raftfsm.Command, _ ...[]byte) (raftfs
 }
 
 func newNode() *fakeNode {
+	settings := raftfsm.DefaultSettings()
+	settings.ClusterID = "c1"
 	return &fakeNode{
 		status: cluster.Status{
 			Node: "n1", ClusterID: "c1", Version: "v1", Format: cluster.FormatStatus{Current: 2, Min: 1, Max: 3},
@@ -136,7 +138,7 @@ func newNode() *fakeNode {
 			Topics: sns.Totals{Topics: 39, Confirmed: 20, Pending: 21, Damaged: 40},
 			Memory: cluster.MemoryStatus{RSSBytes: 36, HeapBytes: 37},
 		},
-		settings: raftfsm.DefaultSettings(),
+		settings: settings,
 	}
 }
 
@@ -162,6 +164,20 @@ func call(t *testing.T, handler http.Handler, method, path, body string, status 
 		t.Errorf("%s %s: got %d, want %d: %s", method, path, response.Code, status, response.Body)
 	}
 	return response.Body.String()
+}
+
+// TestUnformed: a node that is in no cluster says so, and not that nothing is there.
+func TestUnformed(t *testing.T) {
+	node := newTopicNode()
+	node.settings.ClusterID = ""
+	for _, path := range []string{
+		"/queues", "/queues/000000000000/q", "/queues/000000000000/q/messages", "/queues/000000000000/q/tail",
+		"/topics", "/topics/000000000000/orders/subscriptions", "/messages/5fea7756-0ea4-451a-a703-a558b933e274/trace",
+	} {
+		if got := call(t, newHandler(node, 10), http.MethodGet, path, "", http.StatusServiceUnavailable); !strings.Contains(got, "no cluster yet") {
+			t.Errorf("%s: got %s", path, got)
+		}
+	}
 }
 
 func TestDigest(t *testing.T) {
@@ -193,8 +209,10 @@ func TestStatusOfNothing(t *testing.T) {
 	if strings.Contains(got, "null") {
 		t.Errorf("got %s, want no null", got)
 	}
-	for _, path := range []string{"/members", "/queues"} {
-		if got := call(t, newHandler(&fakeNode{}, 10), http.MethodGet, path, "", http.StatusOK); got != "[]\n" {
+	formed := newNode()
+	formed.status.Members = nil
+	for _, path := range []string{"/members", "/queues", "/topics"} {
+		if got := call(t, newHandler(formed, 10), http.MethodGet, path, "", http.StatusOK); got != "[]\n" {
 			t.Errorf("%s: got %s, want []", path, got)
 		}
 	}
