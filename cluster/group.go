@@ -122,8 +122,8 @@ func (g *group) openRaft() error {
 	})
 	if err != nil {
 		err = errors.Join(err, transport.Close())
-		_, damage := g.stores.snapshots.List() // raft has logged it, but does not return it
-		return errors.Join(fmt.Errorf("open raft: %w: %w", ErrRestore, err), damage)
+		_, damage := g.stores.snapshots.List() // raft has logged both, but returns neither
+		return errors.Join(fmt.Errorf("open raft: %w: %w", ErrRestore, err), g.guarded.refused, damage)
 	}
 	r.RegisterObserver(raft.NewObserver(nil, false, func(o *raft.Observation) bool {
 		if _, ok := o.Data.(raft.LeaderObservation); ok {
@@ -259,7 +259,7 @@ func (g *group) lead(ctx context.Context) error {
 func (g *group) takeOver(ctx context.Context) error {
 	term := g.raft.Load().CurrentTerm() // before the barrier: afterwards it may be that of the next leader
 	if g.ask != nil {
-		g.ask(ctx)
+		g.clock.consult(ctx, g.ask)
 	}
 	g.lease.begin()
 	if err := g.asked.await(func() raft.Future { return g.raft.Load().Barrier(g.timeout) }); err != nil {
@@ -429,7 +429,7 @@ func (g *group) propose(ctx context.Context, c raftfsm.Command, bodies [][]byte)
 		g.coalescer.recycle(p)
 		return raftfsm.Outcome{}, err
 	}
-	if grows(c) {
+	if grows(c, g.machine) {
 		size := int64(len(p.command)) + commandOverhead
 		if err := g.admission.admit(ctx, p.expired.C, size); err != nil {
 			g.coalescer.recycle(p)
