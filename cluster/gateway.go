@@ -97,10 +97,7 @@ func (g *gateway) follow(ctx context.Context) {
 // done.
 func (g *gateway) keepSession(ctx context.Context) {
 	for ctx.Err() == nil {
-		g.mu.Lock()
-		have, renewed := g.opened, g.renewed
-		g.mu.Unlock()
-		if have != nil {
+		if have, renewed := g.current(); have != nil {
 			select {
 			case <-renewed:
 			case <-ctx.Done():
@@ -165,7 +162,7 @@ func (g *gateway) run(ctx context.Context, s *session, c raftfsm.Command, bodies
 		return raftfsm.Outcome{}, err
 	}
 	o := operation{
-		gateway: g, numbering: numbering{session: s}, p: p, grows: grows(c), ends: g.elapsed() + g.group.timeout,
+		gateway: g, numbering: numbering{session: s}, p: p, grows: grows(c, g.group.machine), ends: g.elapsed() + g.group.timeout,
 	}
 	return o.run(ctx)
 }
