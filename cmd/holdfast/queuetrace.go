@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -26,6 +27,7 @@ const traceTimeout = 10 * time.Minute
 type queueTrace struct {
 	oneNode
 	jsonFlag
+	staleFlag
 	Data      string `env:"HOLDFAST_TRACE_DATA" placeholder:"DIR" help:"Read the data folder of a stopped node instead of asking a running one."`
 	MessageID string `arg:"" name:"message-id" help:"MessageId, as SendMessage answered it, or as a receive shows it after a redrive."`
 }
@@ -55,7 +57,7 @@ func (c *queueTrace) trace(ctx context.Context, id sqs.MessageID) (trace admin.T
 	if c.Data != "" {
 		return traceFolder(ctx, c.Data, id)
 	}
-	err = callAdmin(ctx, http.MethodGet, adminURL(c.Admin)+"/messages/"+c.MessageID+"/trace", nil, traceTimeout, &trace)
+	err = callAdmin(ctx, http.MethodGet, adminURL(c.Admin)+"/messages/"+c.MessageID+"/trace"+c.query(url.Values{}), nil, traceTimeout, &trace)
 	return trace, err
 }
 
