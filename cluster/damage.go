@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"syscall"
 	"time"
 
 	"holdfast.internal/cluster/peer"
@@ -142,6 +143,8 @@ func (d *damage) own(number uint64) (bodyState, []byte) {
 	switch {
 	case err == nil:
 		return bodyIntact, body
+	case errors.Is(err, syscall.EIO): // the disk may read it yet: nobody gives the message up
+		return bodyUnknown, nil
 	case errors.Is(err, wal.ErrDamagedBody):
 		return bodyDamaged, nil
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/hashicorp/raft"
 
+	"holdfast.internal/raftfsm"
 	"holdfast.internal/wal"
 )
 
@@ -29,7 +30,7 @@ var ErrOverloaded = errors.New("overloaded")
 // format. Nothing in it was changed.
 var ErrIdentity = errors.New("wrong data directory")
 
-// ErrRestore says that no snapshot in the data directory could be restored.
+// ErrRestore says that the newest snapshot could not be restored.
 var ErrRestore = errors.New("restore failed")
 
 // Exit codes of `holdfast serve` for what ends a node. 0 is a clean end and 2 a
@@ -52,7 +53,7 @@ func ExitCode(err error) int {
 		return 0
 	case errors.Is(err, wal.ErrCorrupt):
 		return ExitCorrupt
-	case errors.Is(err, ErrIdentity), errors.Is(err, wal.ErrFormat):
+	case errors.Is(err, ErrIdentity), errors.Is(err, wal.ErrFormat), errors.Is(err, raftfsm.ErrFormat):
 		return ExitIdentity
 	case errors.Is(err, syscall.EIO):
 		return ExitLogError

@@ -113,6 +113,7 @@ type raftMachine struct {
 	elapsed func() time.Duration
 	failed  func(error)
 	fatal   func(code int, err error)
+	refused error        // of the last Restore before raft had started, whose caller logs it only
 	running atomic.Bool  // raft has started: it returns an error of Restore no more
 	last    atomic.Int64 // ns
 	most    atomic.Int64 // ns
@@ -133,8 +134,11 @@ func (m *raftMachine) ApplyBatch(entries []*raft.Log) []any {
 // Restore implements raft.FSM.
 func (m *raftMachine) Restore(source io.ReadCloser) error {
 	err := m.Machine.Restore(source)
-	if err != nil && m.running.Load() {
-		m.fatal(ExitRestore, fmt.Errorf("%w: %w", ErrRestore, err))
+	if !m.running.Load() {
+		m.refused = err
+	} else if err != nil {
+		err = fmt.Errorf("%w: %w", ErrRestore, err)
+		m.fatal(ExitCode(err), err)
 	}
 	return err
 }

@@ -7,6 +7,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/hashicorp/raft"
+
+	"holdfast.internal/raftfsm"
 	"holdfast.internal/wal"
 )
 
@@ -30,5 +33,30 @@ func TestFolderOfAnotherVersion(t *testing.T) {
 	const want = "format 2, written by a newer Holdfast; this one reads formats 1 to 1"
 	if !errors.Is(err, wal.ErrFormat) || ExitCode(err) != ExitIdentity || !strings.Contains(err.Error(), want) {
 		t.Errorf("got %v with exit code %d, want %q with %d", err, ExitCode(err), want, ExitIdentity)
+	}
+}
+
+// TestSnapshotOfAnotherVersion: the state in a snapshot has versions of its own, which
+// the machine finds. raft does not return its error.
+func TestSnapshotOfAnotherVersion(t *testing.T) {
+	c := diskConfig(t)
+	if err := start(t, c).Close(); err != nil {
+		t.Fatal(err)
+	}
+	snapshots, err := wal.OpenSnapshots(filepath.Join(c.DataDir, snapshotDir), wal.SnapshotOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	sink, err := snapshots.Create(raft.SnapshotVersionMax, 2, 1, raft.Configuration{}, 1, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = sink.Write([]byte("HFSTATE\x02 and what nobody knows here"))
+	if err := errors.Join(err, sink.Close()); err != nil {
+		t.Fatal(err)
+	}
+	_, err = Start(t.Context(), c)
+	if !errors.Is(err, raftfsm.ErrFormat) || ExitCode(err) != ExitIdentity {
+		t.Errorf("got %v with exit code %d, want %v with %d", err, ExitCode(err), raftfsm.ErrFormat, ExitIdentity)
 	}
 }

@@ -122,8 +122,8 @@ func (g *group) openRaft() error {
 	})
 	if err != nil {
 		err = errors.Join(err, transport.Close())
-		_, damage := g.stores.snapshots.List() // raft has logged it, but does not return it
-		return errors.Join(fmt.Errorf("open raft: %w: %w", ErrRestore, err), damage)
+		_, damage := g.stores.snapshots.List() // raft has logged both, but returns neither
+		return errors.Join(fmt.Errorf("open raft: %w: %w", ErrRestore, err), g.guarded.refused, damage)
 	}
 	r.RegisterObserver(raft.NewObserver(nil, false, func(o *raft.Observation) bool {
 		if _, ok := o.Data.(raft.LeaderObservation); ok {

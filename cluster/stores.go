@@ -95,7 +95,7 @@ func openStores(c Config, fsyncs *histogram, fatal func(error)) (_ *stores, _ id
 	}
 	closeAll = func() error { return errors.Join(segments.Close(), log.Close(), stable.Close()) }
 	snapshots, err := wal.OpenSnapshots(filepath.Join(c.DataDir, snapshotDir), wal.SnapshotOptions{
-		Keep: 1, Logger: c.Logger, Segments: segments,
+		Logger: c.Logger, Segments: segments,
 	})
 	if err != nil {
 		return nil, id, err

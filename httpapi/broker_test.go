@@ -72,8 +72,8 @@ func (b *stateBroker) applyToTopics(c sns.Command, contents [][]byte) raftfsm.Ou
 // nowhere is an outlet without queues.
 type nowhere struct{}
 
-func (nowhere) Store([]byte) uint64           { return 1 }
-func (nowhere) Deliver(*sns.Copy) sns.Outcome { return sns.QueueGone }
+func (nowhere) Store([]byte) uint64                  { return 1 }
+func (nowhere) Deliver(*sns.Copy) (sns.Outcome, int) { return sns.QueueGone, 0 }
 
 func (b *stateBroker) apply(c sqs.Command, bodies [][]byte) raftfsm.Outcome {
 	b.index++

@@ -95,8 +95,11 @@ func receiveHandles(t *testing.T, c *workload.Client, q workload.Queue, round, c
 // Polls that are parked on living nodes when the leader dies each get a message
 // that is sent afterwards, or an empty answer in time.
 func TestClusterParkedPollsOutliveTheLeader(t *testing.T) {
-	const polls = 1000
-	wait := bar(10*time.Second, 15*time.Second) // all are to be parked and all messages sent in it
+	polls := 300
+	if *long {
+		polls = 1000
+	}
+	wait := bar(10*time.Second, 20*time.Second) // all are to be parked and all messages sent in it
 	c := startTrio(t)
 	leader := c.leader()
 	others := c.Others(leader)
@@ -123,7 +126,7 @@ func TestClusterParkedPollsOutliveTheLeader(t *testing.T) {
 		return err == nil && s.Groups[0].ParkedPolls >= polls
 	})
 	c.kill(leader)
-	const messages = polls / 2
+	messages := polls / 2
 	for i := 0; i < messages; i += 10 {
 		var bodies []string
 		for j := range 10 {

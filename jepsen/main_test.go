@@ -74,7 +74,7 @@ func startNode(t *testing.T, flags ...string) *fault.Node {
 // startNodeIn is startNode with a data folder of its own.
 func startNodeIn(t *testing.T, data string, flags ...string) *fault.Node {
 	t.Helper()
-	n, err := fault.Start(t.Context(), fault.Options{Binary: binary, DataDir: data, Flags: flags, ReadyTimeout: 2 * time.Minute})
+	n, err := fault.Start(t.Context(), fault.Options{Binary: binary, DataDir: data, Flags: flags})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -311,7 +311,6 @@ func (m *Machine) form(c Form) error {
 
 func (m *Machine) publish(s Settings) {
 	s.noteHosts(m.state.now)
-	m.permissions.decisions = nil // they depend on the region
 	m.state.settings = s.published()
 	m.announce()
 }

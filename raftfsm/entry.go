@@ -17,10 +17,11 @@ const entryHeaderSize = 1 + 8 // format, time
 // many numbers open, so there cannot be more gaps between acknowledged ones.
 const maxAcks = 16_384
 
-var (
-	errFormat = errors.New("unknown format")
-	errOrigin = errors.New("unknown kind of origin")
-)
+// ErrFormat says that an entry or a snapshot is of a format, or of a behaviour
+// (Settings.Version), that this program does not know. It is not damaged.
+var ErrFormat = errors.New("another version's format")
+
+var errOrigin = errors.New("unknown kind of origin")
 
 // Origin says who wants an operation, so that a repeated one is known as such.
 // The zero value stands for an operation outside of any session.
@@ -129,7 +130,7 @@ func (r *entryRoom) decode(b []byte) (sqs.Time, error) {
 		return 0, fmt.Errorf("decode entry: %w", errShort)
 	}
 	if b[0] != entryFormat {
-		return 0, fmt.Errorf("decode entry: %w %d", errFormat, b[0])
+		return 0, fmt.Errorf("decode entry: %w: %d", ErrFormat, b[0])
 	}
 	t := sqs.Time(binary.BigEndian.Uint64(b[1:]))
 	f := fields{data: b[entryHeaderSize:], reading: true, ranges: r.ranges[:0]}

@@ -47,8 +47,8 @@ func TestEntryCutOff(t *testing.T) {
 func TestEntryOfUnknownFormat(t *testing.T) {
 	entry := AppendOperation(AppendEntryHeader(nil, 5), Origin{}, []byte("command"))
 	entry[0] = 2
-	if _, _, err := DecodeEntry(entry); !errors.Is(err, errFormat) {
-		t.Errorf("got %v, want %v", err, errFormat)
+	if _, _, err := DecodeEntry(entry); !errors.Is(err, ErrFormat) {
+		t.Errorf("got %v, want %v", err, ErrFormat)
 	}
 	entry[0] = entryFormat
 	entry[entryHeaderSize] = 2

@@ -24,7 +24,7 @@ type Settings struct {
 	Account   string // of requests that name none; 12 digits
 	Region    string // in ARNs; lower case letters, digits, hyphens
 	PublicURL string // that queue URLs begin with; empty: what the request came to
-	SNSURL    string // that URLs in SNS messages begin with while PublicURL is empty
+	SNSURL    string // that URLs in SNS messages begin with while PublicURL is empty; never empty itself
 	// SNSCertURL is what the URLs of certificates in SNS messages begin with; empty:
 	// as the other URLs.
 	SNSCertURL string
@@ -240,7 +240,7 @@ var settingRows = []settingRow{
 	{
 		name: "sns-url",
 		get:  func(s *Settings) string { return s.SNSURL },
-		set:  func(s *Settings, v string) string { return setURL(&s.SNSURL, v) },
+		set:  setSNSURL,
 	},
 	{
 		name: "sns-cert-url",
@@ -314,6 +314,14 @@ func setURL(url *string, v string) string {
 	return ""
 }
 
+// setSNSURL needs a host: messages have URLs, whatever else is set.
+func setSNSURL(s *Settings, v string) string {
+	if strings.Trim(v, "/") == "" {
+		return "it cannot be empty"
+	}
+	return setURL(&s.SNSURL, v)
+}
+
 func setFilterLimit(s *Settings, v string) string {
 	n, err := strconv.Atoi(v)
 	if err != nil || n < 0 || n > 1_000_000 {
@@ -378,7 +386,7 @@ const settingsFormat = 1
 
 func settingsFields(f *fields, s Settings) Settings {
 	if format := f.byte(settingsFormat); format != settingsFormat {
-		f.fail(fmt.Errorf("settings: %w %d", errFormat, format))
+		f.fail(fmt.Errorf("settings: %w: %d", ErrFormat, format))
 	}
 	s.ClusterID = f.str(s.ClusterID)
 	s.Account = f.str(s.Account)

@@ -66,6 +66,8 @@ func TestSetSettingRefuses(t *testing.T) {
 		{"public-url", "https://host?x"},
 		{"public-url", "https://ho st"},
 		{"sns-cert-url", "host"},
+		{"sns-url", ""},
+		{"sns-url", "/"},
 		{"sns-filter-limit", "-1"},
 		{"queue-policies", "closed"},
 		{"inflight-limit", "0"},

@@ -33,7 +33,7 @@ const machineFormat = 1
 
 // The ways in which a snapshot can be wrong.
 var (
-	errMagic    = errors.New("not a snapshot of a known format")
+	errMagic    = errors.New("not a snapshot")
 	errChecksum = errors.New("checksum does not match")
 	errSection  = errors.New("section is too large")
 	errState    = errors.New("state cannot be")
@@ -135,7 +135,8 @@ func (s *snapshot) Persist(sink raft.SnapshotSink) error {
 func (s *snapshot) Release() { *s = snapshot{} }
 
 // Restore implements raft.FSM. The new state is built and checked aside and
-// swapped in as the last step: after an error the machine is as it was.
+// swapped in as the last step: after an error, which is ErrFormat for the state of
+// another version, the machine is as it was.
 func (m *Machine) Restore(source io.ReadCloser) error {
 	r := ownReader(source)
 	s, err := readState(r)
@@ -172,8 +173,12 @@ func readState(r io.Reader) (state, error) {
 	if _, err := io.ReadFull(r, magic[:]); err != nil {
 		return state{}, fmt.Errorf("header: %w", err)
 	}
-	if string(magic[:]) != snapshotMagic {
+	const name = len(magic) - 1 // the version is behind it
+	switch {
+	case string(magic[:name]) != snapshotMagic[:name]:
 		return state{}, errMagic
+	case magic[name] != snapshotMagic[name]:
+		return state{}, fmt.Errorf("%w: %d", ErrFormat, magic[name])
 	}
 	full := xxhash.New()
 	machine, err := readSection(r, full)
@@ -201,6 +206,9 @@ func readState(r io.Reader) (state, error) {
 func decodeState(machine, queues, topics []byte) (state, error) {
 	f := fields{data: machine, reading: true}
 	s := machineFields(&f, state{settings: &Settings{}})
+	if v := s.settings.Version; v > StateVersion { // which may be why the rest cannot be read
+		return state{}, fmt.Errorf("%w: behaviour %d, this program knows 1 to %d", ErrFormat, v, StateVersion)
+	}
 	if err := f.end(); err != nil {
 		return state{}, fmt.Errorf("machine: %w", err)
 	}
@@ -209,13 +217,21 @@ func decodeState(machine, queues, topics []byte) (state, error) {
 	}
 	var err error
 	if s.queues, err = sqs.Thaw(queues); err != nil {
-		return state{}, fmt.Errorf("queues: %w", err)
+		return state{}, coreError("queues", err)
 	}
 	if s.topics, err = sns.Thaw(topics); err != nil {
-		return state{}, fmt.Errorf("topics: %w", err)
+		return state{}, coreError("topics", err)
 	}
 	s.settings = s.settings.published()
 	return s, nil
+}
+
+// coreError is the error of a core about its section.
+func coreError(section string, err error) error {
+	if errors.Is(err, sqs.ErrVersion) || errors.Is(err, sns.ErrVersion) {
+		return fmt.Errorf("%s: %w: %w", section, ErrFormat, err)
+	}
+	return fmt.Errorf("%s: %w", section, err)
 }
 
 // check finds what no machine writes.
@@ -223,8 +239,8 @@ func (s *state) check() error {
 	if s.nextBody == 0 {
 		return fmt.Errorf("%w: body numbers begin at 1", errState)
 	}
-	if s.settings.Version < 1 || s.settings.Version > StateVersion {
-		return fmt.Errorf("%w: version is %d, this program knows 1 to %d", errState, s.settings.Version, StateVersion)
+	if s.settings.Version < 1 {
+		return fmt.Errorf("%w: versions begin at 1", errState)
 	}
 	if !s.sessions.inOrder() {
 		return fmt.Errorf("%w: sessions are not in order", errState)
@@ -238,7 +254,7 @@ func (s *state) check() error {
 // machineFields are those of the state that are in no other section.
 func machineFields(f *fields, s state) state {
 	if format := f.byte(machineFormat); format != machineFormat {
-		f.fail(fmt.Errorf("%w %d", errFormat, format))
+		f.fail(fmt.Errorf("%w: %d", ErrFormat, format))
 	}
 	s.applied = f.u64(s.applied)
 	s.now = f.time(s.now)

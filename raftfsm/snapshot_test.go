@@ -340,6 +340,43 @@ func TestRestoreRefusesSettings(t *testing.T) {
 	}
 }
 
+// TestRestoreOfAnotherVersion: a state that a newer program wrote is told from a
+// damaged one, whichever part of it is new.
+func TestRestoreOfAnotherVersion(t *testing.T) {
+	m := newTestMachine(t)
+	sections := m.freeze().sections()
+	spoil := func(section, at int) []byte {
+		snapshot, full := []byte(snapshotMagic), xxhash.New()
+		for i, encode := range sections {
+			var data []byte
+			encode(func(part []byte) { data = append(data, part...) })
+			if i == section {
+				data[at]++
+			}
+			_, _ = full.Write(data)
+			snapshot = append(binary.BigEndian.AppendUint64(snapshot, uint64(len(data))), data...)
+			snapshot = binary.BigEndian.AppendUint64(snapshot, xxhash.Sum64(data))
+		}
+		return binary.BigEndian.AppendUint64(snapshot, full.Sum64())
+	}
+	var machine []byte
+	sections[0](func(part []byte) { machine = append(machine, part...) })
+	settings := bytes.Index(machine, append([]byte{settingsFormat, 3}, "c-1"...))
+	last := fields{}
+	settingsFields(&last, *m.state.settings)
+	version := settings + len(last.data) - 1
+	newer := spoil(-1, 0)
+	newer[len(snapshotMagic)-1]++
+	for name, snapshot := range map[string][]byte{
+		"snapshot": newer, "machine": spoil(0, 0), "settings": spoil(0, settings), "behaviour": spoil(0, version),
+		"queues": spoil(1, 0), "topics": spoil(2, 0),
+	} {
+		if err := restore(New(newMemoryBodies(), nil), snapshot); !errors.Is(err, ErrFormat) || !strings.Contains(err.Error(), " 2") {
+			t.Errorf("%s: got %v, want %v with 2", name, err, ErrFormat)
+		}
+	}
+}
+
 // TestSnapshotDropsDeadBodies: after a snapshot nothing is kept of messages
 // that were deleted before it.
 func TestSnapshotDropsDeadBodies(t *testing.T) {

@@ -93,28 +93,29 @@ func (o outlet) Store(record []byte) uint64 {
 }
 
 // Deliver implements sns.Outlet. A queue elsewhere is none of this cluster's.
-func (o outlet) Deliver(c *sns.Copy) sns.Outcome {
+func (o outlet) Deliver(c *sns.Copy) (outcome sns.Outcome, steps int) {
 	if c.Queue.Region != o.state.settings.Region || c.Queue.Account != c.Topic.Account {
-		return sns.QueueGone
+		return sns.QueueGone, 0
 	}
 	queue := sqs.QueueKey{Account: c.Queue.Account, Name: c.Queue.Name}
 	policy, ok := o.state.queues.Policy(queue)
-	switch {
-	case !ok:
-		return sns.QueueGone
-	case !o.maySend(c.Topic, queue, policy):
-		return sns.QueueDenied
+	if !ok {
+		return sns.QueueGone, 0
+	}
+	allowed, steps := o.maySend(c.Topic, queue, policy)
+	if !allowed {
+		return sns.QueueDenied, steps
 	}
 	refusal := o.sendIsolated(sqs.CopyEntry{
 		Queue: queue, Body: c.Body, Size: c.Size, GroupID: c.GroupID, DeduplicationID: c.DeduplicationID,
 		Copy: sqs.Copy{Receiver: c.Subscription, Shape: shapeOf(c)},
 	})
 	if refusal != nil {
-		return sns.QueueBroken
+		return sns.QueueBroken, steps
 	}
 	o.tell(queue)
 	o.copied(o.index, queue, c.Body, sqs.Copy{Receiver: c.Subscription, Shape: shapeOf(c)})
-	return sns.Delivered
+	return sns.Delivered, steps
 }
 
 // sendIsolated is sqs.State.SendCopy; a panic in it damages the queue, not the

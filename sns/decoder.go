@@ -6,7 +6,10 @@ import (
 	"fmt"
 )
 
-// errThaw is wrapped by every error of Thaw.
+// ErrVersion says that a state was encoded by another version of this package.
+var ErrVersion = errors.New("sns: state of another version")
+
+// errThaw is wrapped by every other error of Thaw.
 var errThaw = errors.New("sns: malformed state")
 
 // maxTime bounds the times in what is decoded, so that sums of them do not

@@ -14,6 +14,7 @@ type fanOut struct {
 	cursor uint64 // the last subscription that is served
 	last   uint64 // the last one to serve
 	copies int    // copies of the entry at hand
+	extra  int    // steps that outlets took beside one for each subscription, not yet counted
 
 	parsed   bool // the fields below are set
 	stored   Stored
@@ -39,6 +40,7 @@ func (s *State) fan(at *Moment, t *topic, f *fanOut, left *int) (done bool) {
 		f.cursor = sub.number
 		if sub.more == nil || sub.more.filter == nil || t.admits(sub, f, left) {
 			s.deliver(at, t, sub, f)
+			*left, f.extra = max(0, *left-f.extra), 0
 		}
 	}
 	return true
@@ -211,7 +213,8 @@ func (f *fanOut) send(at *Moment, t *topic, c Copy) Outcome {
 	}
 	f.store(at)
 	c.Body = f.body
-	outcome := at.Outlet.Deliver(&c)
+	outcome, steps := at.Outlet.Deliver(&c)
+	f.extra += steps
 	if outcome == Delivered {
 		f.copies++
 	}

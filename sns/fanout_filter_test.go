@@ -9,18 +9,30 @@ import (
 )
 
 // counter is an outlet that counts the copies of each command.
-type counter struct{ copies int }
+type counter struct{ copies, steps int }
 
 func (*counter) Store([]byte) uint64 { return 1 }
-func (c *counter) Deliver(*sns.Copy) sns.Outcome {
+func (c *counter) Deliver(*sns.Copy) (sns.Outcome, int) {
 	c.copies++
-	return sns.Delivered
+	return sns.Delivered, c.steps
+}
+
+// TestFanOutToCostlyQueues: so does one whose copies take more than a step each.
+func TestFanOutToCostlyQueues(t *testing.T) {
+	fanOutInParts(t, &counter{steps: 99}, `{"a":["last"]}`)
 }
 
 // TestFanOutOfCostlyFilters: a publish whose body has many values for filters to
 // look at goes on with Pulses, and reaches every subscription once.
 func TestFanOutOfCostlyFilters(t *testing.T) {
-	s, out := sns.New(), &counter{}
+	fanOutInParts(t, &counter{}, `{"a":[`+strings.Repeat("1,", 6_400)+`"last"]}`)
+}
+
+// fanOutInParts publishes a text to 50 subscriptions, each of which takes about a
+// hundred steps.
+func fanOutInParts(t *testing.T, out *counter, text string) {
+	t.Helper()
+	s := sns.New()
 	at := sns.Moment{Now: 1, Outlet: out}
 	topic := sns.TopicKey{Account: "000000000000", Name: "t"}
 	do := func(c sns.Command) {
@@ -40,7 +52,7 @@ func TestFanOutOfCostlyFilters(t *testing.T) {
 			},
 		})
 	}
-	m := sns.Message{Text: []byte(`{"a":[` + strings.Repeat("1,", 6_400) + `"last"]}`)} // a hundred steps
+	m := sns.Message{Text: []byte(text)}
 	do(sns.PublishBatch{Topic: topic, Single: true, Entries: []sns.PublishEntry{{Size: len(m.Text), Content: sns.AppendMessage(nil, &m)}}})
 	if out.copies < 5 || out.copies > 15 {
 		t.Errorf("got %d copies in the publish, want about ten", out.copies)

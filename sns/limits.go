@@ -53,8 +53,8 @@ const (
 	FIFOSuffix = ".fifo"
 
 	// MaxSteps is how much work the publishes and Pulses of one log entry may do
-	// together: a step is one subscription of one publish. What is left over waits
-	// for the next Pulse.
+	// together: a step is one subscription of one publish, or as much work of a filter
+	// policy or an Outlet. What is left over waits for the next Pulse.
 	MaxSteps = 1000
 
 	// PulseSteps is how many of them a Pulse takes for publishes, and the beginning

@@ -26,8 +26,10 @@ type Outlet interface {
 	// Store keeps the record of a publish (ParseStored reads it) and gives it a
 	// number. The record is not changed afterwards.
 	Store(record []byte) (number uint64)
-	// Deliver puts a copy into a queue. The copy is valid during the call.
-	Deliver(c *Copy) Outcome
+	// Deliver puts a copy into a queue. The copy is valid during the call. steps is
+	// what it took beside the one step that each copy does; it must not depend on
+	// what the process remembers.
+	Deliver(c *Copy) (outcome Outcome, steps int)
 }
 
 // Copy is one publish on its way to one queue.

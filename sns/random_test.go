@@ -33,12 +33,12 @@ func (q *queues) Store(record []byte) uint64 {
 	return uint64(len(q.records))
 }
 
-func (q *queues) Deliver(c *sns.Copy) sns.Outcome {
+func (q *queues) Deliver(c *sns.Copy) (sns.Outcome, int) {
 	if q.gone[c.Queue.Name] {
-		return sns.QueueGone
+		return sns.QueueGone, 0
 	}
 	q.copies = append(q.copies, *c)
-	return sns.Delivered
+	return sns.Delivered, 0
 }
 
 // modelPublish is a publish as the model sees it: who is still to get it.

@@ -2,6 +2,7 @@ package sns
 
 import (
 	"container/heap"
+	"fmt"
 	"math"
 )
 
@@ -10,8 +11,8 @@ import (
 // proportion to data.
 func Thaw(data []byte) (*State, error) {
 	d := &decoder{data: data}
-	if v := d.number(stateVersion); d.err == nil && v != stateVersion {
-		d.fail("version %d", v)
+	if v := d.number(math.MaxUint64); d.err == nil && v != stateVersion {
+		return nil, fmt.Errorf("%w: %d", ErrVersion, v)
 	}
 	s := New()
 	s.now = d.time()

@@ -72,9 +72,9 @@ func (s *State) SendCopy(at Moment, c CopyEntry) *Error {
 }
 
 // Policies yields the access policies of all queues that have one. It only reads.
-func (s *State) Policies(yield func(text string) bool) {
+func (s *State) Policies(yield func(queue QueueKey, text string) bool) {
 	for _, q := range s.directory {
-		if q.settings.policy != "" && !yield(q.settings.policy) {
+		if q.settings.policy != "" && !yield(q.key, q.settings.policy) {
 			return
 		}
 	}

@@ -9,7 +9,10 @@ import (
 	"slices"
 )
 
-// errThaw is wrapped by every error of Thaw.
+// ErrVersion says that a state was encoded by another version of this package.
+var ErrVersion = errors.New("sqs: state of another version")
+
+// errThaw is wrapped by every other error of Thaw.
 var errThaw = errors.New("sqs: malformed state")
 
 // maxTime bounds the times in an encoded state, so that sums of them do not
@@ -21,8 +24,8 @@ const maxTime = 1 << 60
 // proportion to data.
 func Thaw(data []byte) (*State, error) {
 	d := &decoder{data: data}
-	if v := d.number(stateVersion); d.err == nil && v != stateVersion {
-		d.fail("version %d", v)
+	if v := d.number(math.MaxUint64); d.err == nil && v != stateVersion {
+		return nil, fmt.Errorf("%w: %d", ErrVersion, v)
 	}
 	s := New()
 	s.now = d.time()

@@ -107,7 +107,7 @@ func TestThawRefusesParts(t *testing.T) {
 		t.Errorf("a byte too many: got %v, want it refused", err)
 	}
 	data[0]++
-	if _, err := Thaw(data); !errors.Is(err, errThaw) {
-		t.Errorf("another version: got %v, want it refused", err)
+	if _, err := Thaw(data); !errors.Is(err, ErrVersion) {
+		t.Errorf("another version: got %v, want %v", err, ErrVersion)
 	}
 }

@@ -42,7 +42,7 @@ func openNode(dir string, f files, limits segmentLimits) (*bodyNode, error) {
 	if err != nil {
 		return nil, err
 	}
-	snapshots, err := OpenSnapshots(filepath.Join(dir, SnapshotDir), SnapshotOptions{Keep: 1, Segments: segments, files: f})
+	snapshots, err := OpenSnapshots(filepath.Join(dir, SnapshotDir), SnapshotOptions{Segments: segments, files: f})
 	if err != nil {
 		return nil, err
 	}

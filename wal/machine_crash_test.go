@@ -151,7 +151,7 @@ func openMachine(dir string, f files, limits segmentLimits) (*machineNode, error
 	if err != nil {
 		return nil, err
 	}
-	snapshots, err := OpenSnapshots(filepath.Join(dir, SnapshotDir), SnapshotOptions{Keep: 1, Segments: segments, files: f})
+	snapshots, err := OpenSnapshots(filepath.Join(dir, SnapshotDir), SnapshotOptions{Segments: segments, files: f})
 	if err != nil {
 		return nil, err
 	}

@@ -58,6 +58,7 @@ func (s *Segments) Repair(number uint64, body []byte) (kept bool, err error) {
 	}
 	r.bodies[number] = body
 	r.bytes += len(body)
+	in.rotten.Store(false) // it may be what could not be read
 	return true, nil
 }
 

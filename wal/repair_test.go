@@ -3,6 +3,7 @@ package wal
 import (
 	"bytes"
 	"errors"
+	"os"
 	"testing"
 )
 
@@ -87,4 +88,54 @@ func TestRepairDuringSnapshot(t *testing.T) {
 	if n.repaired.bytes != 0 || len(n.repaired.bodies) != 0 {
 		t.Errorf("after its death: got %+v, want nothing", n.repaired)
 	}
+}
+
+// A sector that the disk cannot read is damage, too: it is that of one body, it keeps
+// back neither the next snapshot nor one for another node, and it can be repaired.
+func TestUnreadableBody(t *testing.T) {
+	n := rottenNode(t, t.TempDir())
+	n.kill(func(number uint64) bool { return number > 10 }) // so that the segment is merged
+	unreadable(t, n)
+	read, _ := n.Pin(5)
+	if body, err := read(); !errors.Is(err, ErrDamagedBody) {
+		t.Errorf("got %d bytes, %v, want %v", len(body), err, ErrDamagedBody)
+	}
+	before := n.list[0].name()
+	mustSnapshot(t, n)
+	if n.list[0].name() != before {
+		t.Error("the segment was written anew, without what could not be read")
+	}
+	for number := uint64(1); number <= 10; number++ {
+		if kept, err := n.Repair(number, bodyOf(number, 60)); !kept || err != nil {
+			t.Fatalf("repair: got %v, %v, want it kept", kept, err)
+		}
+	}
+	mustSnapshot(t, n)
+	if n.list[0].name() == before {
+		t.Error("the repaired segment was not written anew")
+	}
+	mustCheck(t, n)
+
+	from, to := rottenNode(t, t.TempDir()), mustOpenNode(t, t.TempDir())
+	unreadable(t, from)
+	transfer(t, from, to)
+	read, _ = to.Pin(5)
+	if body, err := read(); !errors.Is(err, ErrDamagedBody) {
+		t.Errorf("sent to another node: got %d bytes, %v, want %v", len(body), err, ErrDamagedBody)
+	}
+}
+
+// unreadable makes every read of the first segment fail, but for the index pages that
+// are in the cache.
+func unreadable(t *testing.T, n *bodyNode) {
+	t.Helper()
+	s := n.list[0]
+	f, err := os.OpenFile(s.path, os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.file.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s.file.File = f
 }

@@ -198,7 +198,8 @@ func (r *round) take(out *segmentRoll) error {
 }
 
 // merge copies the live bodies of neighbours into new segments. If one of them
-// has a damaged index, all of them stay as they are.
+// has a damaged index, or a body that the disk cannot read, all of them stay as they
+// are.
 func (r *round) merge(run []span) (*segmentRoll, error) {
 	out := &segmentRoll{store: r.store}
 	for _, p := range run {
@@ -223,15 +224,8 @@ func (r *round) merge(run []span) (*segmentRoll, error) {
 func (r *round) eachFrame(p span, visit func(number uint64, frame []byte) error) error {
 	for _, live := range p.ranges {
 		for number := live[0]; number < live[0]+live[1]; number++ {
-			at, err := p.segment.locate(number)
-			if err == nil {
-				r.buffer, err = p.segment.frame(at, r.buffer)
-			}
-			if err != nil {
+			if err := r.readFrame(p.segment, number); err != nil {
 				return fmt.Errorf("write body %d: %w", number, err)
-			}
-			if body, ok := r.repaired[number]; ok {
-				r.buffer = appendFrame(r.buffer[:0], number, body)
 			}
 			if err := visit(number, r.buffer); err != nil {
 				return err
@@ -239,6 +233,19 @@ func (r *round) eachFrame(p span, visit func(number uint64, frame []byte) error)
 		}
 	}
 	return nil
+}
+
+// readFrame reads the frame of a body, or makes that of a repaired one, into buffer.
+func (r *round) readFrame(s *bodySegment, number uint64) error {
+	if body, ok := r.repaired[number]; ok {
+		r.buffer = appendFrame(r.buffer[:0], number, body)
+		return nil
+	}
+	at, err := s.locate(number)
+	if err == nil {
+		r.buffer, err = s.frame(at, r.buffer)
+	}
+	return err
 }
 
 // writeChunks writes what is live in the closed chunks, together with the run

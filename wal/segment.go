@@ -95,7 +95,7 @@ type bodySegment struct {
 
 	refs   int          // guarded by Segments.mu; at 0 the file is removed
 	pins   atomic.Int64 // made, and not yet read; they rise under Segments.mu while it is in the list
-	rotten atomic.Bool  // its index is damaged: it is not merged
+	rotten atomic.Bool  // its index is damaged, or the disk cannot read it: it is not merged
 
 	file    *openFile // guarded by fileCache.mu
 	removed bool      // the same; only pins read it
@@ -224,7 +224,7 @@ func (s *bodySegment) page(i int) (*page, error) {
 	return p, nil
 }
 
-// readAt fills b from the file.
+// readAt fills b from the file. What the disk cannot read is ErrCorrupt, too.
 func (s *bodySegment) readAt(b []byte, at int64) error {
 	f, err := s.files.acquire(s)
 	if err != nil {
@@ -232,10 +232,7 @@ func (s *bodySegment) readAt(b []byte, at int64) error {
 	}
 	defer s.files.release(f)
 	if _, err := f.ReadAt(b, at); err != nil {
-		if errors.Is(err, io.EOF) {
-			return corrupt(s.path, at, "the file ends early")
-		}
-		return err
+		return fmt.Errorf("%w: %w", corrupt(s.path, at, "it cannot be read"), err)
 	}
 	return nil
 }
@@ -276,7 +273,8 @@ func (s *bodySegment) pin(number uint64) func() ([]byte, error) {
 	}
 }
 
-// frame reads a frame, unverified, into memory that it may take from buffer.
+// frame reads a frame, unverified, into memory that it may take from buffer. After
+// ErrCorrupt that has the right length.
 func (s *bodySegment) frame(p place, buffer []byte) ([]byte, error) {
 	buffer = slices.Grow(buffer[:0], p.size)[:p.size]
 	return buffer, s.readAt(buffer, p.offset)

@@ -342,6 +342,22 @@ func TestDamagedTransferIsRefused(t *testing.T) {
 	refused("longer by", 1, append(slices.Clone(whole), 0))
 }
 
+// A stream that a newer program sends is no state, and not stored as one.
+func TestTransferOfAnotherVersionIsRefused(t *testing.T) {
+	to := mustOpenNode(t, t.TempDir())
+	to.append(100, 60)
+	mustSnapshot(t, to)
+	sink, err := to.snapshots.Create(1, to.index+10, 1, voters, 1, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = sink.Write([]byte(transferName + "\x02, and then what nobody knows"))
+	if err := errors.Join(err, sink.Close()); !errors.Is(err, ErrFormat) {
+		t.Errorf("got %v, want %v", err, ErrFormat)
+	}
+	mustCheck(t, to)
+}
+
 // One rotten body at the sender does not keep all others: it is damaged at the
 // receiver, too, which gets it from a third node.
 func TestDamagedBodyTravelsAsItIs(t *testing.T) {

@@ -85,12 +85,16 @@ func (k *sink) Write(p []byte) (int, error) {
 	}
 	head := k.head
 	k.head = nil
-	if string(head[:len(transferMagic)]) == transferMagic {
+	isTransfer, err := checkTransfer(head)
+	switch {
+	case err != nil:
+		k.state.failed = err
+	case isTransfer:
 		k.incoming = receive(k.store.options.Segments, k.state)
-		_, err := k.incoming.Write(head)
-		return len(p), err
+		_, err = k.incoming.Write(head)
+	default:
+		_, err = k.state.Write(head)
 	}
-	_, err := k.state.Write(head)
 	return len(p), err
 }
 

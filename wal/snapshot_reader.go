@@ -14,11 +14,22 @@ import (
 // stream: a magic, the size of the state and its xxhash64, 8 bytes each, the state,
 // and the bodies of all its segments as a stream of bodies.
 const (
-	transferMagic  = "HFSNAP\x00\x01" // the last byte is the version
+	transferMagic  = transferName + "\x01" // the last byte is the version
+	transferName   = "HFSNAP\x00"
 	transferHeader = int64(len(transferMagic)) + 8 + 8
 )
 
 var errNoSegments = errors.New("the store of snapshots was opened without the segments")
+
+// checkTransfer reports whether what begins with head is such a stream. One of
+// another version is ErrFormat: it must not be taken for a state.
+func checkTransfer(head []byte) (bool, error) {
+	if string(head[:len(transferName)]) != transferName {
+		return false, nil
+	}
+	version := int(transferMagic[len(transferName)])
+	return true, CheckFormat("stream of a snapshot", int(head[len(transferName)]), version, version)
+}
 
 // transferSize is the exact size of the stream.
 func transferSize(state int64, segments []*bodySegment) int64 {
@@ -119,7 +130,9 @@ func (r *segmentReader) advance() error {
 		return fmt.Errorf("read segment: %w", err)
 	}
 	number, at := s.pages[r.page]+uint64(page.delta(r.entry)), page.place(r.entry)
-	if r.buffer, err = s.frame(at, r.buffer); err != nil {
+	if r.buffer, err = s.frame(at, r.buffer); errors.Is(err, ErrCorrupt) {
+		clear(r.buffer) // its checksum is wrong
+	} else if err != nil {
 		return fmt.Errorf("read segment: %w", err)
 	}
 	binary.LittleEndian.PutUint64(r.buffer, number)

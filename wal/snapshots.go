@@ -29,19 +29,12 @@ const (
 	tmpSuffix = ".tmp"
 )
 
-// DefaultKeepSnapshots is how many snapshots are kept.
-const DefaultKeepSnapshots = 2
-
 // metaFormat is the version of meta.json.
 const metaFormat = 1
 
 // SnapshotOptions is the configuration of Snapshots; the zero value is usable.
 type SnapshotOptions struct {
-	// Keep is how many of the newest snapshots stay on disk. Default
-	// DefaultKeepSnapshots. Each keeps the segments that it refers to, and only
-	// the newest is ever restored.
-	Keep int
-	// Logger is told what is removed at open. Default: none.
+	// Logger is told what is removed, and what could not be. Default: none.
 	Logger *slog.Logger
 	// Segments is where the bodies are to which snapshots refer. It must be fresh.
 	// Without it only the state of such a snapshot can be read (see Open).
@@ -51,9 +44,6 @@ type SnapshotOptions struct {
 }
 
 func (o SnapshotOptions) withDefaults() SnapshotOptions {
-	if o.Keep <= 0 {
-		o.Keep = DefaultKeepSnapshots
-	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -117,22 +107,23 @@ func (m snapshotMeta) older(n snapshotMeta) bool {
 
 // Snapshots is the store of raft snapshots. It is safe for concurrent use.
 //
-// A damaged newest snapshot is never passed over for an older one: raft would
-// then start from a state that the log no longer reaches back to. Once damage
-// was found, List and Open return ErrCorrupt for ever.
+// Only the newest one is kept. It is never passed over for an older one, if it is
+// damaged or the machine refuses it: raft would then start from a state that the
+// log no longer reaches back to. Once damage was found, List and Open return
+// ErrCorrupt for ever.
 type Snapshots struct {
 	dir     string
 	options SnapshotOptions
 
-	mu      sync.Mutex
-	durable []finishedSnapshot // newest first
-	serial  uint64             // the last one used in a name
-	damage  error
+	mu     sync.Mutex
+	newest *finishedSnapshot // nil: there is none
+	serial uint64            // the last one used in a name
+	damage error
 }
 
 // OpenSnapshots opens the store in dir, which it creates if it is missing; the
-// parent of dir must exist. It removes what unfinished snapshots left, and
-// verifies the newest one whole: ErrCorrupt if it is damaged.
+// parent of dir must exist. It verifies the newest snapshot whole (ErrCorrupt if it
+// is damaged), and then removes older ones and what unfinished ones left.
 func OpenSnapshots(dir string, o SnapshotOptions) (*Snapshots, error) {
 	s := &Snapshots{dir: dir, options: o.withDefaults()}
 	if err := s.open(); err != nil {
@@ -149,43 +140,43 @@ func (s *Snapshots) open() error {
 	if err != nil {
 		return err
 	}
+	finished := sortedSnapshots(names)
+	if len(finished) > 0 {
+		if err := s.openNewest(finished[0]); err != nil {
+			return err
+		}
+	}
 	for _, name := range names {
 		s.serial = max(s.serial, name.serial)
-		if !name.tmp {
+		if len(finished) > 0 && name == finished[0] {
 			continue
 		}
-		if err := s.options.files.removeAll(filepath.Join(s.dir, name.text)); err != nil {
-			return fmt.Errorf("remove unfinished snapshot: %w", err)
-		}
-		s.options.Logger.Info("unfinished snapshot removed", "snapshot", name.text)
-	}
-	metas, err := readMetas(s.dir, names)
-	if err != nil {
-		return err
-	}
-	if len(metas) > 0 {
-		if err := verifyState(s.statePath(metas[0].ID), metas[0]); err != nil {
+		if err := s.remove(name.text); err != nil {
 			return err
 		}
-	}
-	for i, m := range metas {
-		segments, err := s.openManifest(m)
-		switch {
-		case err == nil:
-			s.durable = append(s.durable, finishedSnapshot{m, segments})
-		case i == 0 || !errors.Is(err, ErrCorrupt): // nobody reads an older one
-			return err
-		}
+		s.options.Logger.Info("snapshot removed, which is older or unfinished", "snapshot", name.text)
 	}
 	if s.options.Segments == nil {
 		return nil
 	}
-	freed, err := s.removeOld()
-	s.options.Segments.release(freed)
+	return s.options.Segments.removeOrphans()
+}
+
+// openNewest verifies the newest snapshot, and opens its segments.
+func (s *Snapshots) openNewest(name snapshotName) error {
+	m, err := readMeta(s.dir, name)
 	if err != nil {
 		return err
 	}
-	return s.options.Segments.removeOrphans()
+	if err := verifyState(s.statePath(m.ID), m); err != nil {
+		return err
+	}
+	segments, err := s.openManifest(m)
+	if err != nil {
+		return err
+	}
+	s.newest = &finishedSnapshot{m, segments}
+	return nil
 }
 
 // openManifest opens the segments of a snapshot.
@@ -198,6 +189,22 @@ func (s *Snapshots) openManifest(m snapshotMeta) ([]*bodySegment, error) {
 		return nil, err
 	}
 	return s.options.Segments.adopt(bodies.Segments)
+}
+
+// remove removes a snapshot, finished or not. One that is removed only in part does
+// not look like one.
+func (s *Snapshots) remove(name string) error {
+	path := filepath.Join(s.dir, name)
+	if unfinished := strings.TrimSuffix(path, tmpSuffix) + tmpSuffix; unfinished != path {
+		if err := s.options.files.rename(path, unfinished); err != nil {
+			return fmt.Errorf("remove snapshot: %w", err)
+		}
+		path = unfinished
+	}
+	if err := s.options.files.removeAll(path); err != nil {
+		return fmt.Errorf("remove snapshot: %w", err)
+	}
+	return nil
 }
 
 // pace calls write as Segments.pace does: states share the disk with the log as well,
@@ -253,22 +260,6 @@ func parseSnapshotName(text string) (snapshotName, bool) {
 
 func snapshotID(term, index, serial uint64) string {
 	return fmt.Sprintf("%d-%d-%d", term, index, serial)
-}
-
-// readMetas reads the meta files of the finished snapshots, newest first. An
-// older one that is damaged is left out, the newest one is an error.
-func readMetas(dir string, names []snapshotName) ([]snapshotMeta, error) {
-	var metas []snapshotMeta
-	for i, name := range sortedSnapshots(names) {
-		m, err := readMeta(dir, name)
-		if err != nil && i == 0 {
-			return nil, err
-		}
-		if err == nil {
-			metas = append(metas, m)
-		}
-	}
-	return metas, nil
 }
 
 // sortedSnapshots are the finished ones, newest first.
@@ -370,18 +361,17 @@ func verifyOpenState(f io.Reader, path string, m snapshotMeta) error {
 	return nil
 }
 
-// List returns the finished snapshots, newest first.
+// List returns the newest snapshot, if there is any.
 func (s *Snapshots) List() ([]*raft.SnapshotMeta, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.damage != nil {
 		return nil, s.damage
 	}
-	var metas []*raft.SnapshotMeta
-	for _, f := range s.durable {
-		metas = append(metas, f.raftMeta())
+	if s.newest == nil {
+		return nil, nil
 	}
-	return metas, nil
+	return []*raft.SnapshotMeta{s.newest.raftMeta()}, nil
 }
 
 // Open returns a reader of exactly Size bytes, after it verified the state. The
@@ -426,8 +416,7 @@ func (s *Snapshots) openState(id string) (finishedSnapshot, *os.File, error) {
 	if s.damage != nil {
 		return finishedSnapshot{}, nil, s.damage
 	}
-	i := slices.IndexFunc(s.durable, func(f finishedSnapshot) bool { return f.ID == id })
-	if i < 0 {
+	if s.newest == nil || s.newest.ID != id {
 		return finishedSnapshot{}, nil, os.ErrNotExist
 	}
 	f, err := os.Open(s.statePath(id))
@@ -436,9 +425,9 @@ func (s *Snapshots) openState(id string) (finishedSnapshot, *os.File, error) {
 		return finishedSnapshot{}, nil, s.damage
 	}
 	if err == nil && s.options.Segments != nil {
-		s.options.Segments.hold(s.durable[i].segments)
+		s.options.Segments.hold(s.newest.segments)
 	}
-	return s.durable[i], f, err
+	return *s.newest, f, err
 }
 
 func (s *Snapshots) noteDamage(err error) {
@@ -475,13 +464,14 @@ func (s *Snapshots) Create(version raft.SnapshotVersion, index, term uint64, con
 }
 
 // publish gives a finished snapshot its name, unless a newer one is there, and
-// removes those that are no longer kept. It returns the segments that these
-// have held, for the caller to release.
+// removes the one before. It returns the segments that this has held, for the
+// caller to release.
 func (s *Snapshots) publish(finished finishedSnapshot) (freed []*bodySegment, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.durable) > 0 && finished.older(s.durable[0].snapshotMeta) {
-		return nil, fmt.Errorf("%w: %s", ErrStaleSnapshot, s.durable[0].ID)
+	before := s.newest
+	if before != nil && finished.older(before.snapshotMeta) {
+		return nil, fmt.Errorf("%w: %s", ErrStaleSnapshot, before.ID)
 	}
 	f, path := s.options.files, filepath.Join(s.dir, finished.ID)
 	if err := f.rename(path+tmpSuffix, path); err != nil {
@@ -493,29 +483,12 @@ func (s *Snapshots) publish(finished finishedSnapshot) (freed []*bodySegment, er
 	if len(finished.segments) > 0 {
 		s.options.Segments.hold(finished.segments)
 	}
-	s.durable = slices.Insert(s.durable, 0, finished)
-	freed, err = s.removeOld()
-	if err != nil { // the new one is good all the same
+	s.newest = &finished
+	if before == nil {
+		return nil, nil
+	}
+	if err := s.remove(before.ID); err != nil { // the next start tries again
 		s.options.Logger.Warn("old snapshot not removed", "err", err)
 	}
-	return freed, nil
-}
-
-// removeOld removes all but the newest snapshots, and returns the segments that
-// they have held. The caller holds mu.
-func (s *Snapshots) removeOld() (freed []*bodySegment, err error) {
-	for len(s.durable) > s.options.Keep {
-		oldest := s.durable[len(s.durable)-1]
-		// A directory that is removed only in part must not look like a snapshot.
-		path := filepath.Join(s.dir, oldest.ID)
-		if err := s.options.files.rename(path, path+tmpSuffix); err != nil {
-			return freed, fmt.Errorf("remove old snapshot: %w", err)
-		}
-		s.durable = s.durable[:len(s.durable)-1]
-		freed = append(freed, oldest.segments...)
-		if err := s.options.files.removeAll(path + tmpSuffix); err != nil {
-			return freed, fmt.Errorf("remove old snapshot: %w", err)
-		}
-	}
-	return freed, nil
+	return before.segments, nil
 }

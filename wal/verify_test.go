@@ -27,8 +27,8 @@ func dataDir(t *testing.T) string {
 	vote(t, s, 3, "node-a")
 	s.Close()
 	snapshots := openSnapshots(t, filepath.Join(dir, SnapshotDir))
-	mustTake(t, snapshots, 20, 2, 1000)
 	mustTake(t, snapshots, 40, 2, 2000)
+	leaveOlder(t, filepath.Join(dir, SnapshotDir))
 	l := openLog(t, filepath.Join(dir, LogDir), LogOptions{SegmentSize: 2000})
 	for i := uint64(1); i <= 60; i++ {
 		store(t, l, entries(i, i, 2, 200))
@@ -58,8 +58,8 @@ func TestVerifyOfAHealthyDirectory(t *testing.T) {
 		},
 		Stable: StableReport{Term: 4, VoteTerm: 3, VotedFor: "node-a"},
 		Snapshots: []SnapshotReport{
-			{ID: "2-40-2", Index: 40, Term: 2, Size: 2000},
-			{ID: "2-20-1", Index: 20, Term: 2, Size: 1000},
+			{ID: "2-40-1", Index: 40, Term: 2, Size: 2000},
+			{ID: "1-10-1", Index: 10, Term: 1, Size: 1000},
 		},
 	}
 	if !reflect.DeepEqual(r, want) {
@@ -90,11 +90,11 @@ func TestVerifyFindsDamage(t *testing.T) {
 			return os.Rename(path, path+endSuffix)
 		}, "", "interrupted"},
 		{"flip in the newest snapshot", func(_ *testing.T, dir string) error {
-			return patch(filepath.Join(dir, SnapshotDir, "2-40-2", stateFile), func(b []byte) []byte { b[9] ^= 1; return b })
-		}, "2-40-2", ""},
+			return patch(filepath.Join(dir, SnapshotDir, "2-40-1", stateFile), func(b []byte) []byte { b[9] ^= 1; return b })
+		}, "2-40-1", ""},
 		{"flip in the older snapshot", func(_ *testing.T, dir string) error {
-			return patch(filepath.Join(dir, SnapshotDir, "2-20-1", stateFile), func(b []byte) []byte { b[9] ^= 1; return b })
-		}, "", "2-20-1"},
+			return patch(filepath.Join(dir, SnapshotDir, "1-10-1", stateFile), func(b []byte) []byte { b[9] ^= 1; return b })
+		}, "", "1-10-1"},
 		{"entries between snapshot and log", func(t *testing.T, dir string) error {
 			var errs []error
 			for _, path := range segmentPaths(t, filepath.Join(dir, LogDir)) {

@@ -20,8 +20,6 @@ const (
 	referenceMessages = 100_000
 	// backlogTurns is how often the backlog and the reference take turns.
 	backlogTurns = 3
-	// backlogStop is how long a node with a backlog may take to stop.
-	backlogStop = 30 * time.Second
 
 	// While a backlog is halved, the messages that stay are hidden for hiddenFor
 	// seconds, so that the others come first; hiddenLimit is how many may be
@@ -174,7 +172,7 @@ func halve(ctx context.Context, t *target, o Options, odd int64) error {
 // restart stops the node, has the kernel forget its files, and returns how long
 // the node then took from its start to ready, in milliseconds.
 func restart(ctx context.Context, node *fault.Node) (float64, error) {
-	stopping, cancel := context.WithTimeout(ctx, backlogStop)
+	stopping, cancel := context.WithTimeout(ctx, stopPatience)
 	defer cancel()
 	if _, err := node.Stop(stopping); err != nil {
 		return 0, err

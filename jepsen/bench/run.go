@@ -16,7 +16,7 @@ const (
 	// warmUp is how long each side runs before the first measurement counts.
 	warmUp = 500 * time.Millisecond
 	// stopPatience is how long the node that was started may take to stop.
-	stopPatience = 10 * time.Second
+	stopPatience = time.Minute
 )
 
 // Run measures the phases one after another, writes the table to out as it

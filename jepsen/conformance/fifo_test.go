@@ -120,9 +120,9 @@ func TestFIFO(t *testing.T) {
 		{id: "F12", title: "a longer lease keeps the handle alive", play: func(s *scene) {
 			q := s.fifo()
 			s.sendAll(q, "g-1")
-			h := handle(s.one(q, most(1, 5)))
+			h := handle(s.one(q, most(1, 10)))
 			s.change(q, h, 60)
-			time.Sleep(5500 * time.Millisecond)
+			time.Sleep(10500 * time.Millisecond)
 			s.delete(q, h)
 			s.counts(q, "0", "0", "0")
 		}},
@@ -377,12 +377,12 @@ func TestReceiveAttempts(t *testing.T) {
 			s.none(q, most(2, 30), attempt)
 		}},
 		{id: "F23b", title: "the leases begin anew", play: func(s *scene) {
-			q := s.fifo("VisibilityTimeout", "10")
+			q := s.fifo("VisibilityTimeout", "20") // which a machine that stands still for seconds does not use up
 			s.sendAll(q, "g-1")
 			h := handle(s.one(q, attempt))
-			time.Sleep(6 * time.Second)
+			time.Sleep(11 * time.Second)
 			s.one(q, attempt)
-			time.Sleep(5 * time.Second)
+			time.Sleep(10 * time.Second)
 			s.delete(q, h)
 		}},
 		{id: "T17", title: "a change of visibility ends the attempt", play: func(s *scene) {

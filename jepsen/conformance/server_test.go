@@ -88,7 +88,7 @@ func stop(b *fault.Node) error {
 	if !b.Running() {
 		return fmt.Errorf("it ended during the tests")
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 6*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute) // how soon it is, TestGracefulStop says
 	defer cancel()
 	code, err := b.Stop(ctx)
 	if err == nil && code != 0 {

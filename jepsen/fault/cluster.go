@@ -27,7 +27,7 @@ type ClusterOptions struct {
 	// Then the nodes prove to each other who they are. Nil: on loopback
 	// addresses, in the clear.
 	Network      *Network
-	ReadyTimeout time.Duration // how long a start may take; default 30 s
+	ReadyTimeout time.Duration // how long a start may take; default 2 min
 }
 
 // clusterSize is the number of nodes of a Cluster.

@@ -35,7 +35,7 @@ type Options struct {
 	Flags        []string      // more flags of `holdfast serve`
 	Env          []string      // more environment, KEY=VALUE
 	Output       io.Writer     // gets a copy of all that the process writes; nil for none
-	ReadyTimeout time.Duration // how long a start may take; default 30 s
+	ReadyTimeout time.Duration // how long a start may take; default 2 min
 	Host         *Host         // where the process runs; nil: on this machine
 	Client       *Host         // from where it is asked whether it is ready; nil: from this machine
 }
@@ -64,7 +64,7 @@ type process struct {
 // Restart.
 func NewNode(o Options) *Node {
 	if o.ReadyTimeout == 0 {
-		o.ReadyTimeout = 30 * time.Second
+		o.ReadyTimeout = 2 * time.Minute
 	}
 	n := &Node{options: o, http: http.DefaultClient}
 	if o.Client != nil {

@@ -145,7 +145,7 @@ func (c *Condition) holds(r *Request, variables bool) (holds, known bool) {
 		return c.ifExists || c.of == forAllValues || c.of == oneValue && c.negated, true
 	}
 	fits := func(text string) bool {
-		return slices.ContainsFunc(values, func(v string) bool { return c.test(text, v) }) != c.negated
+		return slices.ContainsFunc(values, func(v string) bool { return r.compare(c.test, text, v) }) != c.negated
 	}
 	if c.of == forAllValues || c.of == oneValue && c.negated {
 		return !slices.ContainsFunc(given, func(text string) bool { return !fits(text) }), true

@@ -39,14 +39,18 @@ type Request struct {
 	Action    string    // such as sqs:SendMessage; case does not count
 	Resource  string    // ARN
 	Context   Context
+
+	work int // see AllowsSend
 }
 
 // Evaluate decides by the statements of the document alone.
-func (d *Document) Evaluate(r Request) Decision {
+func (d *Document) Evaluate(r Request) Decision { return d.evaluate(&r) }
+
+func (d *Document) evaluate(r *Request) Decision {
 	decision := NoMatch
 	for i := range d.Statements {
 		s := &d.Statements[i]
-		if !s.applies(&r, d.variables) {
+		if !s.applies(r, d.variables) {
 			continue
 		}
 		if s.Deny {
@@ -58,10 +62,11 @@ func (d *Document) Evaluate(r Request) Decision {
 }
 
 func (s *Statement) applies(r *Request, variables bool) bool {
+	r.work += len(s.Principals)
 	if slices.ContainsFunc(s.Principals, r.Principal.is) == s.NotPrincipal {
 		return false
 	}
-	if slices.ContainsFunc(s.Actions, func(a string) bool { return likeFold(r.Action, a) }) == s.NotAction {
+	if slices.ContainsFunc(s.Actions, func(a string) bool { return r.compare(likeFold, r.Action, a) }) == s.NotAction {
 		return false
 	}
 	if len(s.Resources) > 0 {
@@ -72,7 +77,7 @@ func (s *Statement) applies(r *Request, variables bool) bool {
 				return s.Deny
 			}
 		}
-		if slices.ContainsFunc(resources, func(p string) bool { return like(r.Resource, p) }) == s.NotResource {
+		if slices.ContainsFunc(resources, func(p string) bool { return r.compare(like, r.Resource, p) }) == s.NotResource {
 			return false
 		}
 	}
@@ -86,6 +91,18 @@ func (s *Statement) applies(r *Request, variables bool) bool {
 		}
 	}
 	return true
+}
+
+// workUnit is how many pairs of characters are compared in the time of a simple test.
+const workUnit = 1024
+
+// compare is a test, and counts what it may take.
+func (r *Request) compare(t test, given, wanted string) bool {
+	r.work++
+	if given != wanted {
+		r.work += len(given) * len(wanted) / workUnit
+	}
+	return t(given, wanted)
 }
 
 // is reports whether the principal is one that a statement names: everybody, an
@@ -121,6 +138,10 @@ func (p Principal) role() string {
 	return strings.Join([]string{parts[0], parts[1], "iam", "", parts[4], "role/" + name}, ":")
 }
 
+// workOfVariable is how many simple tests take the time in which a variable is
+// resolved.
+const workOfVariable = 4
+
 // resolveAll puts the values of variables into texts; false if one has none. In
 // patterns, a wildcard of a value is none.
 func (r *Request) resolveAll(texts []string, patterns bool) ([]string, bool) {
@@ -152,6 +173,7 @@ func (r *Request) resolve(text string, pattern bool) (string, bool) {
 			return "", false
 		}
 		text = behind
+		r.work += workOfVariable
 		value, ok := r.variable(name)
 		if !ok {
 			return "", false

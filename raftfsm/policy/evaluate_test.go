@@ -2,7 +2,6 @@ package policy_test
 
 import (
 	"errors"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -265,9 +264,33 @@ func TestAllowsSend(t *testing.T) {
 	} {
 		d := parse(t, text)
 		for range 2 {
-			if got := d.AllowsSend(queue, topic, "111111111111", 1780315200_000); got != want {
+			if got, _ := d.AllowsSend(queue, topic, "111111111111", 1780315200_000); got != want {
 				t.Errorf("%s: got %v, want %v", text, got, want)
 			}
+		}
+	}
+}
+
+// TestWork: what users write counts little, and what takes long counts for each of
+// its texts.
+func TestWork(t *testing.T) {
+	many := func(text string) string { return `"` + strings.Repeat(text+`","`, 499) + text + `"` }
+	usual := statement(`"Principal":{"Service":"sns.amazonaws.com"}`, `"Action":["SQS:SendMessage"]`, `"Resource":"`+queue+`"`,
+		`"Condition":{"ArnLike":{"aws:SourceArn":"arn:aws:sns:*:111111111111:*"},"StringEquals":{"aws:SourceAccount":"111111111111"}}`)
+	for _, test := range []struct {
+		text        string
+		least, most int
+	}{
+		{usual, 4, 8},
+		{statement(`"Action":[` + many("*s*x") + `]`), 500, 600},
+		{statement(`"Resource":[` + many("*a*0*x") + `]`), 500, 600},
+		{statement(`"Resource":"` + strings.Repeat("a*", 2000) + `"`), 100, 200},
+		{statement(`"Principal":{"AWS":[` + many("111111111111") + `]}`), 500, 600},
+		{condition(`"ArnLike":{"aws:SourceArn":[` + many("arn:*:*:*:*:*x") + `]}`), 500, 1000},
+		{condition(`"StringLike":{"aws:SourceArn":[` + many("${aws:SourceArn}x") + `]}`), 2500, 4000},
+	} {
+		if _, got := parse(t, test.text).AllowsSend(queue, topic, "111111111111", 0); got < test.least || got > test.most {
+			t.Errorf("%.100s: got %d, want %d to %d", test.text, got, test.least, test.most)
 		}
 	}
 }
@@ -286,28 +309,6 @@ func TestDependsOnTime(t *testing.T) {
 		if got := parse(t, text).DependsOnTime(); got != want {
 			t.Errorf("%s: got %v, want %v", text, got, want)
 		}
-	}
-}
-
-func TestCache(t *testing.T) {
-	var c policy.Cache
-	d := c.Document(statement())
-	if d == nil || c.Document(statement()) != d {
-		t.Error("the document was parsed twice")
-	}
-	for range 2 {
-		if c.Document("x") != nil {
-			t.Error("a malformed policy has a document")
-		}
-	}
-	if c.Document("x").AllowsSend(queue, topic, "111111111111", 0) {
-		t.Error("a malformed policy allows")
-	}
-	for i := range policy.MaxCached { // one too many
-		c.Document(strconv.Itoa(i))
-	}
-	if again := c.Document(statement()); again == nil || again == d {
-		t.Errorf("after %d others: got %p, want another than %p", policy.MaxCached, again, d)
 	}
 }
 
@@ -345,7 +346,7 @@ func BenchmarkAllowsSend(b *testing.B) {
 	}
 	b.ReportAllocs()
 	for b.Loop() {
-		if !d.AllowsSend(queue, topic, "111111111111", 1780315200_000) {
+		if allowed, _ := d.AllowsSend(queue, topic, "111111111111", 1780315200_000); !allowed {
 			b.Fatal("denied")
 		}
 	}

@@ -40,7 +40,9 @@ func matches(text, pattern byte) bool {
 
 // like reports whether a text is the pattern, in which * is any characters and ?
 // is any one. Its time is at most the product of the two lengths.
-func like(text, pattern string) bool { return isLike(text, pattern, matches) }
+func like(text, pattern string) bool {
+	return text == pattern || isLike(text, pattern, matches) // most patterns have no wildcards
+}
 
 // likeFold is like, but for the case of ASCII letters.
 func likeFold(text, pattern string) bool {
@@ -96,6 +98,9 @@ const arnParts = 6
 func arnLike(given, wanted string) bool {
 	if wanted == "*" {
 		return true
+	}
+	if given == wanted {
+		return strings.HasPrefix(given, "arn:") && strings.Count(given, ":") >= arnParts-1
 	}
 	g, w := strings.SplitN(given, ":", arnParts), strings.SplitN(wanted, ":", arnParts)
 	if len(g) != arnParts || len(w) != arnParts || g[0] != "arn" {
