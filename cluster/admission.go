@@ -25,14 +25,18 @@ const (
 
 // grows reports whether a command makes the state larger. Such commands wait
 // when the node is short of something; all others pass, since they are what
-// makes the state smaller.
-func grows(c raftfsm.Command) bool {
-	switch c.(type) {
-	case sqs.SendMessageBatch, sqs.CreateQueue, sqs.TagQueue,
-		sns.PublishBatch, sns.CreateTopic, sns.Subscribe, sns.TagResource:
+// makes the state smaller. To create what is there already passes, too: many a
+// consumer begins with that.
+func grows(c raftfsm.Command, machine *raftfsm.Machine) (grows bool) {
+	switch c := c.(type) {
+	case sqs.SendMessageBatch, sqs.TagQueue, sns.PublishBatch, sns.Subscribe, sns.TagResource:
 		return true
+	case sqs.CreateQueue:
+		machine.View(func(v raftfsm.View) { grows = !v.Queues().Has(c.Queue) })
+	case sns.CreateTopic:
+		machine.View(func(v raftfsm.View) { grows = !v.Topics().Has(c.Topic) })
 	}
-	return false
+	return grows
 }
 
 // admission decides, before the log, when a growing command may go on. Whoever

@@ -8,28 +8,42 @@ import (
 	"time"
 
 	"holdfast.internal/raftfsm"
+	"holdfast.internal/sns"
 	"holdfast.internal/sqs"
 )
 
 func TestGrowingCommands(t *testing.T) {
-	for _, c := range []raftfsm.Command{sqs.SendMessageBatch{}, sqs.CreateQueue{}, sqs.TagQueue{}} {
-		if !grows(c) {
-			t.Errorf("%T passes although it makes the state larger", c)
+	inBubble(t, func(t *testing.T, n *Node) {
+		topic := sns.TopicKey{Account: queue.Account, Name: "topic"}
+		do(t, n, sns.CreateTopic{Topic: topic})
+		for _, c := range []raftfsm.Command{
+			sqs.SendMessageBatch{Queue: queue},
+			sqs.CreateQueue{Queue: sqs.QueueKey{Account: queue.Account, Name: "another"}},
+			sqs.TagQueue{Queue: queue},
+			sns.PublishBatch{Topic: topic},
+			sns.CreateTopic{Topic: sns.TopicKey{Account: queue.Account, Name: "another"}},
+			sns.Subscribe{},
+		} {
+			if !grows(c, n.group.machine) {
+				t.Errorf("%T passes although it makes the state larger", c)
+			}
 		}
-	}
-	for _, c := range []raftfsm.Command{
-		sqs.ReceiveMessage{},
-		sqs.DeleteMessageBatch{},
-		sqs.ChangeMessageVisibilityBatch{},
-		sqs.DeleteQueue{},
-		sqs.PurgeQueue{},
-		sqs.GetQueueUrl{},
-		raftfsm.Pulse{},
-	} {
-		if grows(c) {
-			t.Errorf("%T is held back although it does not make the state larger", c)
+		for _, c := range []raftfsm.Command{
+			sqs.ReceiveMessage{},
+			sqs.DeleteMessageBatch{},
+			sqs.ChangeMessageVisibilityBatch{},
+			sqs.CreateQueue{Queue: queue}, // is there
+			sqs.DeleteQueue{},
+			sqs.PurgeQueue{},
+			sqs.GetQueueUrl{},
+			sns.CreateTopic{Topic: topic}, // is there
+			raftfsm.Pulse{},
+		} {
+			if grows(c, n.group.machine) {
+				t.Errorf("%T is held back although it does not make the state larger", c)
+			}
 		}
-	}
+	})
 }
 
 func TestAdmissionLimits(t *testing.T) {

@@ -165,7 +165,7 @@ func (g *gateway) run(ctx context.Context, s *session, c raftfsm.Command, bodies
 		return raftfsm.Outcome{}, err
 	}
 	o := operation{
-		gateway: g, numbering: numbering{session: s}, p: p, grows: grows(c), ends: g.elapsed() + g.group.timeout,
+		gateway: g, numbering: numbering{session: s}, p: p, grows: grows(c, g.group.machine), ends: g.elapsed() + g.group.timeout,
 	}
 	return o.run(ctx)
 }

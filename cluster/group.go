@@ -429,7 +429,7 @@ func (g *group) propose(ctx context.Context, c raftfsm.Command, bodies [][]byte)
 		g.coalescer.recycle(p)
 		return raftfsm.Outcome{}, err
 	}
-	if grows(c) {
+	if grows(c, g.machine) {
 		size := int64(len(p.command)) + commandOverhead
 		if err := g.admission.admit(ctx, p.expired.C, size); err != nil {
 			g.coalescer.recycle(p)

@@ -133,6 +133,7 @@ func TestGrowingCommandsAreRefusedBelowReserve(t *testing.T) {
 	if err := <-refused; !errors.Is(err, ErrOverloaded) {
 		t.Errorf("got %v, want %v", err, ErrOverloaded)
 	}
+	createQueue(t, n) // is there: passes
 	d := receive(t, n, 0)
 	if len(d.Messages) != 1 {
 		t.Fatalf("got %d messages, want 1: receives pass", len(d.Messages))

@@ -277,15 +277,20 @@ func (m *Machine) hasEvent(e sqs.Event) bool {
 }
 
 // setSetting changes a setting. The region stays while there are queues: the
-// redrive policies that their owners wrote name queues with it.
+// redrive policies that their owners wrote name queues with it. So does the account,
+// in which clients look for what they have made.
 func (m *Machine) setSetting(index uint64, c SetSetting) error {
 	before := *m.state.settings
 	s := before
 	if err := s.Set(c.Name, c.Value); err != nil {
 		return err
 	}
-	if s.Region != before.Region && m.state.queues.HasQueues() {
+	queues, topics := m.state.queues.HasQueues(), m.state.topics.HasTopics()
+	switch {
+	case s.Region != before.Region && queues:
 		return &SettingError{c.Name, c.Value, "there are queues, whose policies name the region " + before.Region}
+	case s.Account != before.Account && (queues || topics):
+		return &SettingError{c.Name, c.Value, "there are queues or topics, which clients would not find any more in another account than " + before.Account}
 	}
 	m.publish(s)
 	m.addEvents(index, m.state.queues.ChangeRules(m.moment(), before.Rules))

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"holdfast.internal/sns"
 	"holdfast.internal/sqs"
 )
 
@@ -132,18 +133,35 @@ func TestValidateSettings(t *testing.T) {
 	}
 }
 
-// Redrive policies name queues with the region, in the words of their owners.
-func TestRegionIsFixedWhileThereAreQueues(t *testing.T) {
+// Redrive policies name queues with the region, in the words of their owners, and
+// clients look for queues and topics in the account.
+func TestPlaceIsFixedWhileThereAreQueues(t *testing.T) {
 	m := newTestMachine(t)
-	m.must(SetSetting{Name: "region", Value: "eu-central-1"})
-	m.must(sqs.CreateQueue{Queue: testQueue("q")})
-	refusal, ok := errors.AsType[*SettingError](m.do(SetSetting{Name: "region", Value: "us-east-1"}).Err)
-	if !ok || m.Settings().Region != "eu-central-1" {
-		t.Errorf("got %v and region %s, want a refusal", refusal, m.Settings().Region)
+	topic := sns.TopicKey{Account: testQueue("q").Account, Name: "topic"}
+	regions, accounts := [2]string{"eu-central-1", "us-east-1"}, [2]string{"111111111111", "222222222222"}
+	expect := func(name, value string, refused bool) {
+		t.Helper()
+		_, refusal := errors.AsType[*SettingError](m.do(SetSetting{Name: name, Value: value}).Err)
+		if refusal != refused {
+			t.Errorf("%s %s: refused %t, want %t", name, value, refusal, refused)
+		}
+		if s := m.Settings(); (name == "region" && s.Region == value || name == "account" && s.Account == value) == refused {
+			t.Errorf("%s %s: refused %t, and the settings are %+v", name, value, refused, s)
+		}
 	}
-	m.must(SetSetting{Name: "region", Value: "eu-central-1"}) // no change
+	expect("region", regions[0], false)
+	expect("account", accounts[0], false)
+	m.must(sqs.CreateQueue{Queue: testQueue("q")})
+	m.must(sns.CreateTopic{Topic: topic})
+	expect("region", regions[1], true)
+	expect("account", accounts[1], true)
+	expect("region", regions[0], false) // no change
+	expect("account", accounts[0], false)
 	m.must(sqs.DeleteQueue{Queue: testQueue("q")})
-	m.must(SetSetting{Name: "region", Value: "us-east-1"})
+	expect("region", regions[1], false)
+	expect("account", accounts[1], true)
+	m.must(sns.DeleteTopic{Topic: topic})
+	expect("account", accounts[1], false)
 }
 
 // TestSigningKeyRefused: an answer is in the digest, so its text is our own.

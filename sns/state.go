@@ -140,6 +140,12 @@ func (s *State) Pulse(at Moment) []Event {
 	return s.events
 }
 
+// HasTopics reports whether there is any topic. It only reads.
+func (s *State) HasTopics() bool { return s.directory.count > 0 }
+
+// Has reports whether there is a topic of that key. It only reads.
+func (s *State) Has(key TopicKey) bool { return s.topics[key] != nil }
+
 // NextPulse returns when Pulse next has something to do; false when it has nothing
 // to wait for. It only reads.
 func (s *State) NextPulse() (Time, bool) {

@@ -189,6 +189,21 @@ func TestExpiredAttemptIsNotRepeated(t *testing.T) {
 	}
 }
 
+// TestDeletedExpiredIsGone deletes messages of a FIFO queue that have expired and were
+// not dropped yet: a longer retention must not bring them back.
+func TestDeletedExpiredIsGone(t *testing.T) {
+	p := fifoPlayer(t)
+	p.t = t
+	p.do(sqs.SetQueueAttributes{Queue: key("q.fifo"), Attributes: []sqs.Attribute{attribute(t, sqs.MessageRetentionPeriod, "60")}})
+	p.sendFIFO("g")
+	received := p.receiveFIFO(1, time.Hour)
+	p.at.Now = p.at.Now.Add(time.Minute)
+	p.deleteFIFO(received)
+	if n := p.state.Messages(); n != 0 {
+		t.Errorf("%d messages are left", n)
+	}
+}
+
 // TestRunsExpireAtOnce drops any number of never-received messages of one list in
 // one step.
 func TestRunsExpireAtOnce(t *testing.T) {

@@ -263,15 +263,14 @@ func (q *queue) live(now Time, receipt Receipt) (slot uint32, ok bool, err *Erro
 	return slot, true, nil
 }
 
-// deleteLive removes a message by its live handle. One that is gone already
-// counts as deleted once more.
+// deleteLive removes a message by its live handle, or one that has expired. One that
+// is gone already counts as deleted once more.
 func (q *queue) deleteLive(now Time, receipt Receipt) *Error {
-	slot, ok, err := q.live(now, receipt)
-	if err != nil {
+	if _, _, err := q.live(now, receipt); err != nil {
 		return err
 	}
 	q.counters.Deleted++
-	if ok {
+	if slot, ok := q.fifo.held.find(rank{sequence: receipt.Sequence}, q.fifo.bySequence); ok {
 		q.fifo.removeFiled(slot)
 		q.fifo.tidy()
 	}

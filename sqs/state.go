@@ -138,6 +138,9 @@ func (s *State) ChangeRules(at Moment, before Rules) []Event {
 // HasQueues reports whether there is any queue. It only reads.
 func (s *State) HasQueues() bool { return len(s.directory) > 0 }
 
+// Has reports whether there is a queue of that key. It only reads.
+func (s *State) Has(key QueueKey) bool { return s.queues[key] != nil }
+
 // NextPulse returns when Pulse next has something to do; false when it has
 // nothing to wait for. It only reads.
 func (s *State) NextPulse() (Time, bool) {
