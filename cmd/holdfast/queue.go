@@ -12,10 +12,11 @@ import (
 	"time"
 
 	"holdfast.internal/httpapi/admin"
+	"holdfast.internal/sqs"
 )
 
-// queueTimeout is how long a look into queues may take, and a change, which may
-// have to wait for a leader.
+// queueTimeout is how long a change may take, and a look at move tasks: they are log
+// entries, and may have to wait for a leader.
 const queueTimeout = 30 * time.Second
 
 type queueCommand struct {
@@ -39,6 +40,9 @@ type oneQueue struct {
 
 // url is where the admin port has the queue.
 func (c *oneQueue) url(out *console, stale staleFlag) (string, error) {
+	if !sqs.ValidQueueName(c.Name) {
+		return "", usageError("%q cannot be the name of a queue", c.Name)
+	}
 	account, err := accountOr(out, c.Admin, c.Account, stale)
 	if err != nil {
 		return "", err
@@ -67,7 +71,7 @@ func (c *queueLook) look(out *console, path string, query url.Values, answer any
 	if err != nil {
 		return err
 	}
-	if err := callAdmin(out.ctx, http.MethodGet, target+path+c.query(query), nil, queueTimeout, answer); err != nil {
+	if err := callAdmin(out.ctx, http.MethodGet, target+path+c.query(query), nil, lookTimeout, answer); err != nil {
 		return fmt.Errorf("queue %s: %w", c.Name, err)
 	}
 	return nil
@@ -84,7 +88,7 @@ type queueList struct {
 func (c *queueList) Run(out *console) error {
 	query := url.Values{"account": {c.Account}, "prefix": {c.Prefix}}
 	queues := []admin.Queue{}
-	if err := callAdmin(out.ctx, http.MethodGet, adminURL(c.Admin)+"/queues"+c.query(query), nil, queueTimeout, &queues); err != nil {
+	if err := callAdmin(out.ctx, http.MethodGet, adminURL(c.Admin)+"/queues"+c.query(query), nil, lookTimeout, &queues); err != nil {
 		return err
 	}
 	if c.JSON {

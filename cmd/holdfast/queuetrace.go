@@ -64,6 +64,9 @@ func (c *queueTrace) trace(ctx context.Context, id sqs.MessageID) (trace admin.T
 // traceFolder traces a message in the folder of a stopped node. It builds the
 // state as a start would, to look into it.
 func traceFolder(ctx context.Context, dir string, id sqs.MessageID) (admin.Trace, error) {
+	if err := wal.CheckDataDir(dir); err != nil {
+		return admin.Trace{}, err
+	}
 	if _, err := os.Stat(filepath.Join(dir, wal.StableFile)); err != nil {
 		return admin.Trace{}, fmt.Errorf("open data folder: %w", err) // OpenStable would make one
 	}

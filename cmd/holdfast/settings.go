@@ -77,7 +77,7 @@ func (c *settingsGet) Run(out *console) error {
 // readSettings reads the settings in force from an admin port.
 func readSettings(out *console, admin string, stale staleFlag) (settings map[string]string, err error) {
 	target := adminURL(admin) + "/settings" + stale.query(url.Values{})
-	err = callAdmin(out.ctx, http.MethodGet, target, nil, settingTimeout, &settings)
+	err = callAdmin(out.ctx, http.MethodGet, target, nil, lookTimeout, &settings)
 	return settings, err
 }
 

@@ -27,7 +27,7 @@ type topicList struct {
 func (c *topicList) Run(out *console) error {
 	query := url.Values{"account": {c.Account}, "prefix": {c.Prefix}}
 	topics := []admin.Topic{}
-	if err := callAdmin(out.ctx, http.MethodGet, adminURL(c.Admin)+"/topics"+c.query(query), nil, queueTimeout, &topics); err != nil {
+	if err := callAdmin(out.ctx, http.MethodGet, adminURL(c.Admin)+"/topics"+c.query(query), nil, lookTimeout, &topics); err != nil {
 		return err
 	}
 	if c.JSON {
@@ -59,6 +59,9 @@ func (c *topicSubscriptions) Run(out *console) error {
 	if arn, ok := sns.ParseARN(c.Name); ok && arn.Service == "sns" {
 		account, name = arn.Account, arn.Resource
 	}
+	if name == "" {
+		return usageError("want the name of a topic, or its ARN")
+	}
 	account, err := accountOr(out, c.Admin, account, c.staleFlag)
 	if err != nil {
 		return err
@@ -67,7 +70,7 @@ func (c *topicSubscriptions) Run(out *console) error {
 	all := []admin.Subscription{}
 	for after, more := "", true; more; more = after != "" {
 		var page admin.TopicSubscriptions
-		if err := callAdmin(out.ctx, http.MethodGet, target+c.query(url.Values{"after": {after}}), nil, queueTimeout, &page); err != nil {
+		if err := callAdmin(out.ctx, http.MethodGet, target+c.query(url.Values{"after": {after}}), nil, lookTimeout, &page); err != nil {
 			return fmt.Errorf("topic %s: %w", c.Name, err)
 		}
 		all, after = append(all, page.Subscriptions...), page.Next

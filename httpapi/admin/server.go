@@ -88,11 +88,32 @@ func New(config Config) http.Handler {
 	mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
 	mux.HandleFunc("GET /debug/pprof/symbol", pprof.Symbol)
 	mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
-	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
-		s.refuse(w, http.StatusNotFound, "there is nothing here")
-	})
-	return mux
+	return s.orRefuse(mux)
 }
+
+// orRefuse serves what mux has, and says as all refusals of this port do what it has not.
+func (s *server) orRefuse(mux *http.ServeMux) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		nowhere, pattern := mux.Handler(r)
+		if pattern != "" {
+			mux.ServeHTTP(w, r)
+			return
+		}
+		nowhere.ServeHTTP(&mutedWriter{w}, r)
+		if allowed := w.Header().Get("Allow"); allowed != "" {
+			s.refuse(w, http.StatusMethodNotAllowed, "this takes "+allowed)
+			return
+		}
+		s.refuse(w, http.StatusNotFound, "there is nothing here")
+	}
+}
+
+// mutedWriter takes the header of an answer only.
+type mutedWriter struct{ http.ResponseWriter }
+
+func (w *mutedWriter) WriteHeader(int) {}
+
+func (w *mutedWriter) Write(b []byte) (int, error) { return len(b), nil }
 
 // whenReady guards what looks into the state: that of a node which is not ready may be
 // an old one, and ?stale=true asks for it all the same. Before the node is in a cluster,

@@ -350,5 +350,25 @@ func TestUnknownPaths(t *testing.T) {
 	handler := newHandler(newNode(), 10)
 	call(t, handler, http.MethodGet, "/", "", http.StatusNotFound)
 	call(t, handler, http.MethodGet, "/settings/region/more", "", http.StatusNotFound)
+	call(t, handler, http.MethodPost, "/nothing", "", http.StatusNotFound)
 	call(t, handler, http.MethodGet, "/debug/pprof/goroutine?debug=1", "", http.StatusOK)
+}
+
+// TestOtherMethods: a path that takes other methods says which.
+func TestOtherMethods(t *testing.T) {
+	handler := newHandler(newNode(), 10)
+	for _, test := range []struct{ method, path, allowed string }{
+		{http.MethodPost, "/status", "GET, HEAD"},
+		{http.MethodGet, "/signing-keys", "POST"},
+		{http.MethodPost, "/queues/000000000000/q/messages", "DELETE, GET, HEAD"},
+	} {
+		response := httptest.NewRecorder()
+		handler.ServeHTTP(response, httptest.NewRequest(test.method, test.path, http.NoBody))
+		if got := response.Header().Get("Allow"); response.Code != http.StatusMethodNotAllowed || got != test.allowed {
+			t.Errorf("%s %s: got %d, allowed %q, want 405, %q", test.method, test.path, response.Code, got, test.allowed)
+		}
+		if got, want := response.Body.String(), fmt.Sprintf("{\"error\":\"this takes %s\"}\n", test.allowed); got != want {
+			t.Errorf("%s %s: got %q, want %q", test.method, test.path, got, want)
+		}
+	}
 }
