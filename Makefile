@@ -51,7 +51,7 @@ fmt: $(LINTER)
 # The packages whose tests run in this process; the others start brokers.
 packages = $$($(GO) list ./... | grep -v -e /jepsen$$ -e /jepsen/conformance$$)
 
-# How long the tests of one package may take: three times what a busy machine needs.
+# How long the tests of one package may take: on a slow disk those of kills need 18 minutes.
 TIMEOUT = 30m
 
 ## unit: the tests of every room

@@ -70,7 +70,7 @@ func newClock(wall func() time.Time, elapsed func() time.Duration, nodes int, lo
 
 // lead makes this the clock that entries are stamped with, from now on in the
 // given term of raft. It is called with the time of the state after all entries
-// of earlier terms were applied, and after the peers were asked (heard), before
+// of earlier terms were applied, and after the peers were asked (consult), before
 // anything is stamped.
 //
 // Cluster time goes on from the largest estimate that this node and its peers

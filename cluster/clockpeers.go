@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"context"
 	"slices"
 	"time"
 )
@@ -30,6 +31,41 @@ type peerClock struct {
 	estimate  int64         // ns; it was at least that when the answer came; 0: none
 	confirmed int64
 	pace      peerPace
+}
+
+const (
+	// consultFor is how long a node that would lead, and has no estimate, tries to
+	// read the clocks of a majority.
+	consultFor = 3 * time.Second
+
+	// consultEvery is the pause in between: a connection that could not be made is
+	// not tried again at once.
+	consultEvery = 20 * time.Millisecond
+)
+
+// consult has ask ask all peers what time it is, before lead: again and again, if
+// nobody has an estimate, until a majority of the wall clocks can be read. After a
+// start of all nodes the first leader may have reached the others for its votes and
+// not yet for the time; and its own wall clock alone may be the one that is wrong.
+func (c *clock) consult(ctx context.Context, ask func(context.Context)) {
+	began := c.elapsed()
+	for ask(ctx); !c.isInformed() && c.elapsed()-began < consultFor; ask(ctx) {
+		select {
+		case <-time.After(consultEvery):
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// isInformed reports whether there is an estimate to go on from, or else a majority of
+// wall clocks.
+func (c *clock) isInformed() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	now := c.elapsed()
+	_, known := c.largestEstimate(now)
+	return known || len(c.walls(now)) > c.nodes/2
 }
 
 // reading is what to tell a peer that pings.

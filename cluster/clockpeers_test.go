@@ -1,10 +1,15 @@
 package cluster
 
 import (
+	"context"
 	"fmt"
+	"log/slog"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
+
+	"holdfast.internal/sqs"
 )
 
 // switchLeaders has every node lead in turn, some times.
@@ -256,6 +261,56 @@ func (s *clockSim) restartAll() {
 	s.pass(time.Duration(s.random.Int64N(int64(3 * time.Second))))
 	s.elect(s.nodes[s.random.IntN(3)])
 	s.pass(time.Second)
+}
+
+// After a start of all nodes the first leader, whose wall is wrong by an hour, asks the
+// others until one has told it what time it is; but not for ever, nor if it has an
+// estimate to go on from.
+func TestFirstLeaderConsultsTheOthers(t *testing.T) {
+	for _, test := range []struct {
+		name   string
+		hears  int // the question that is answered; 0: none
+		leader bool
+		asks   int // at least
+		took   time.Duration
+		ahead  time.Duration
+	}{
+		{name: "at once", hears: 1, asks: 1},
+		{name: "after some time", hears: 5, asks: 5, took: 4 * consultEvery},
+		{name: "never", asks: 10, took: consultFor, ahead: time.Hour},
+		{name: "it goes on from a leader", leader: true, asks: 1},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				began := time.Now()
+				elapsed := func() time.Duration { return time.Since(began) }
+				c := newClock(func() time.Time { return time.Now().Add(time.Hour) }, elapsed, 3, slog.New(slog.DiscardHandler))
+				hear := func(leads bool) {
+					r := clockReading{Wall: time.Now().UnixNano(), Elapsed: int64(elapsed()), Leads: leads}
+					if leads {
+						r.Estimate = r.Wall
+					}
+					c.heard("n2", r, elapsed(), elapsed())
+				}
+				if test.leader {
+					hear(true)
+					time.Sleep(time.Minute)
+				}
+				asks, before := 0, time.Now()
+				c.consult(t.Context(), func(context.Context) {
+					if asks++; asks == test.hears {
+						hear(false)
+					}
+				})
+				took := time.Since(before)
+				c.lead(0, 1)
+				ahead := c.now().Sub(sqs.Time(time.Now().UnixMilli()))
+				if asks < test.asks || took < test.took || took > test.took+consultEvery || ahead != test.ahead {
+					t.Errorf("after %d questions and %v cluster time is %v ahead, want %d, %v, %v", asks, took, ahead, test.asks, test.took, test.ahead)
+				}
+			})
+		})
+	}
 }
 
 // One process that lives on knows better than all walls.

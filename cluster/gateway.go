@@ -97,10 +97,7 @@ func (g *gateway) follow(ctx context.Context) {
 // done.
 func (g *gateway) keepSession(ctx context.Context) {
 	for ctx.Err() == nil {
-		g.mu.Lock()
-		have, renewed := g.opened, g.renewed
-		g.mu.Unlock()
-		if have != nil {
+		if have, renewed := g.current(); have != nil {
 			select {
 			case <-renewed:
 			case <-ctx.Done():

@@ -259,7 +259,7 @@ func (g *group) lead(ctx context.Context) error {
 func (g *group) takeOver(ctx context.Context) error {
 	term := g.raft.Load().CurrentTerm() // before the barrier: afterwards it may be that of the next leader
 	if g.ask != nil {
-		g.ask(ctx)
+		g.clock.consult(ctx, g.ask)
 	}
 	g.lease.begin()
 	if err := g.asked.await(func() raft.Future { return g.raft.Load().Barrier(g.timeout) }); err != nil {

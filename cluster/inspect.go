@@ -99,24 +99,18 @@ func (n *Node) Trace(ctx context.Context, id sqs.MessageID) (raftfsm.Trace, erro
 	})
 }
 
-// shadow returns a copy of the state of the oldest snapshot from which the log,
-// beginning with first, goes on.
+// shadow returns a copy of the state of the newest snapshot, if the log, beginning
+// with first, goes on from it and does not have all there ever was; else an empty one.
 func (n *Node) shadow(first uint64) (*raftfsm.Machine, error) {
 	machine := raftfsm.NewShadow()
 	snapshots, err := n.stores.snapshots.List()
 	if err != nil {
 		return nil, fmt.Errorf("list snapshots: %w", err)
 	}
-	oldest := ""
-	for _, s := range snapshots { // newest first
-		if s.Index+1 >= first {
-			oldest = s.ID
-		}
-	}
-	if oldest == "" || first == 1 {
+	if first == 1 || len(snapshots) == 0 || snapshots[0].Index+1 < first {
 		return machine, nil
 	}
-	_, state, err := n.stores.snapshots.Open(oldest)
+	_, state, err := n.stores.snapshots.Open(snapshots[0].ID)
 	if err != nil {
 		return nil, fmt.Errorf("open snapshot: %w", err)
 	}

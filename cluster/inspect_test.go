@@ -220,7 +220,7 @@ func TestTrace(t *testing.T) {
 	}
 }
 
-// shadow goes on from the oldest snapshot that the log reaches.
+// shadow goes on from the newest snapshot, if the log reaches it.
 func TestShadow(t *testing.T) {
 	c := diskConfig(t)
 	c.SnapshotEntries = 3
@@ -234,9 +234,9 @@ func TestShadow(t *testing.T) {
 	if err != nil || len(snapshots) == 0 {
 		t.Fatalf("got %d snapshots (%v)", len(snapshots), err)
 	}
-	oldest := snapshots[len(snapshots)-1].Index
+	newest := snapshots[0].Index
 	for _, test := range []struct{ first, applied uint64 }{
-		{1, 0}, {2, oldest}, {oldest + 1, oldest}, {n.machine.AppliedIndex() + 10, 0},
+		{1, 0}, {2, newest}, {newest + 1, newest}, {n.machine.AppliedIndex() + 10, 0},
 	} {
 		machine, err := n.shadow(test.first)
 		if err != nil || machine.AppliedIndex() != test.applied {

@@ -253,3 +253,20 @@ func TestSenderPausedWithinSnapshot(t *testing.T) {
 		c.checkBodies(follower, sent)
 	})
 }
+
+// TestFollowerCatchesUpOverASlowLink: raft counts entries, not bytes, and gives each
+// request the same time.
+func TestFollowerCatchesUpOverASlowLink(t *testing.T) {
+	inCluster(t, func(t *testing.T, c *nodes) {
+		follower := c.follower()
+		c.stop(follower)
+		for range 70 { // not enough for a snapshot
+			send(t, c.list[c.leader()], strings.Repeat("x", 1<<20), 0)
+		}
+		c.lan.slow(4 << 20)
+		n := c.start(follower)
+		leader := c.list[c.leader()]
+		c.await("all applied", time.Minute, func() bool { return n.machine.AppliedIndex() == leader.machine.AppliedIndex() })
+		c.lan.slow(0)
+	})
+}

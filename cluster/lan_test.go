@@ -17,6 +17,7 @@ type lan struct {
 	mu        sync.Mutex
 	listeners map[string]*lanListener // by address
 	cuts      map[lanLink]bool
+	rate      int           // bytes a second on each connection; 0: no limit
 	changed   chan struct{} // closed when cuts change
 }
 
@@ -74,6 +75,23 @@ func (l *lan) heal() {
 	clear(l.cuts)
 	close(l.changed)
 	l.changed = make(chan struct{})
+}
+
+// slow limits every connection to so many bytes a second.
+func (l *lan) slow(rate int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.rate = rate
+}
+
+// transfer is how long so many bytes take.
+func (l *lan) transfer(bytes int) time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.rate == 0 {
+		return 0
+	}
+	return time.Duration(bytes) * time.Second / time.Duration(l.rate)
 }
 
 func (l *lan) isCut(link lanLink) bool {
@@ -149,6 +167,16 @@ func (c *lanConn) Write(b []byte) (int, error) {
 		if err := c.wait(); err != nil {
 			return 0, err
 		}
+	}
+	if took := c.lan.transfer(len(b)); took > 0 {
+		c.mu.Lock()
+		deadline := c.deadline
+		c.mu.Unlock()
+		if left := time.Until(deadline); !deadline.IsZero() && left < took {
+			time.Sleep(left)
+			return 0, os.ErrDeadlineExceeded
+		}
+		time.Sleep(took)
 	}
 	return c.Conn.Write(b)
 }

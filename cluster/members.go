@@ -93,12 +93,18 @@ func (m *members) agree(servers []raft.Server) error {
 // alone reports whether there are no others.
 func (m *members) alone() bool { return len(m.others) == 0 }
 
-// record takes in an answer. Applied is what this node had applied when it asked.
+// record takes in an answer. Applied is what this node had applied when it asked. After
+// a time without answers, in which this node may have stood still, the member's own
+// calls are to be expected from now on.
 func (m *members) record(p pong, applied uint64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	now := m.elapsed()
+	if before, ok := m.heard[p.Name]; !ok || now-before.at > upFor {
+		m.calls[p.Name] = now
+	}
 	delete(m.fails, p.Name)
-	m.heard[p.Name] = report{pong: p, at: m.elapsed(), lag: applied - min(applied, p.Applied)}
+	m.heard[p.Name] = report{pong: p, at: now, lag: applied - min(applied, p.Applied)}
 }
 
 // fail notes that a member did not answer.
@@ -115,13 +121,6 @@ func (m *members) silent(name string) error {
 	return m.fails[name]
 }
 
-// expectCalls says that from now on all others call this node.
-func (m *members) expectCalls() {
-	for _, t := range m.others {
-		m.called(t.Name)
-	}
-}
-
 // called notes that a member has reached this node.
 func (m *members) called(by string) {
 	m.mu.Lock()
@@ -129,8 +128,8 @@ func (m *members) called(by string) {
 	m.calls[by] = m.elapsed()
 }
 
-// isUnreachedBy reports whether a member, which this node reaches, has not reached this
-// node for deafAfter.
+// isUnreachedBy reports whether a member, which answers this node, has not reached it
+// for deafAfter.
 func (m *members) isUnreachedBy(name string) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()

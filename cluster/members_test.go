@@ -93,6 +93,32 @@ func TestSuccessorHasTheNewestLog(t *testing.T) {
 	}
 }
 
+// TestPauseIsNoUnreachedNode: a node that stood still hears the leader before the leader
+// has reached it again.
+func TestPauseIsNoUnreachedNode(t *testing.T) {
+	m, now := fakeMembers()
+	answers := func(d time.Duration) {
+		for end := *now + d; *now <= end; *now += pingEvery {
+			m.record(pong{Name: "n2"}, 0)
+		}
+	}
+	m.record(pong{Name: "n2"}, 0)
+	m.called("n2")
+	*now += time.Minute
+	m.record(pong{Name: "n2"}, 0)
+	if m.isUnreachedBy("n2") {
+		t.Error("said so at once, after a pause")
+	}
+	answers(deafAfter)
+	if !m.isUnreachedBy("n2") {
+		t.Errorf("not said after %v of answers without a call", deafAfter)
+	}
+	m.called("n2")
+	if m.isUnreachedBy("n2") {
+		t.Error("said after a call")
+	}
+}
+
 func TestDiverged(t *testing.T) {
 	at := func(index, sum uint64) []raftfsm.IndexedDigest {
 		return []raftfsm.IndexedDigest{{Index: index, Sum: sum}}

@@ -29,9 +29,9 @@ type Trace struct {
 type TraceSources struct {
 	// View shows the state as it is, with its contents.
 	View func(func(View))
-	// Replay returns a machine of its own in the state of the oldest snapshot
-	// from which a log that begins with first goes on; an empty one if there is
-	// none, or if the log begins with entry 1.
+	// Replay returns a machine of its own in the state of the newest snapshot, if a
+	// log that begins with first goes on from it; an empty one if there is none, or
+	// if the log begins with entry 1.
 	Replay func(first uint64) (*Machine, error)
 	// Scan reads the log from an entry to another, both included; 0 stands for
 	// the first or the last. An entry is valid during the call of visit.

@@ -3,7 +3,7 @@ package sqs
 // receiveFIFO receives from a FIFO queue. Too many in flight are no error there
 // (SQS developer guide, "Amazon SQS message quotas").
 func (s *State) receiveFIFO(at Moment, q *queue, c ReceiveMessage) (Result, []Event, *Error) {
-	f, left := q.fifo, steps(maxSteps)
+	f, left := q.fifo, s.steps
 	f.sooner = false
 	window := q.delayWindow()
 	wake, open := q.wake(at.Now, at.Rules.InFlightLimit), f.groups.available(at.Now, window)

@@ -262,7 +262,7 @@ func (s *State) setQueueAttributes(at Moment, c SetQueueAttributes) (Result, []E
 		return nil, nil, err
 	}
 	// What has expired must not come back when the retention grows.
-	full, left := q.full(at), steps(maxSteps)
+	full, left := q.full(at), s.steps
 	q.dropExpired(at.Now, &left)
 	s.unlink(q)
 	q.settings, q.modifiedAt = settings, at.Now

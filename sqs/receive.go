@@ -8,7 +8,7 @@ func (s *State) receiveMessage(at Moment, c ReceiveMessage) (Result, []Event, *E
 	if q.fifo != nil {
 		return s.receiveFIFO(at, q, c)
 	}
-	left := steps(maxSteps)
+	left := s.steps
 	q.messages.advance(at.Now, q.cutoff(at.Now), &left)
 	q.messages.calmIdle(at.Now, &left)
 	most := c.MaxMessages

@@ -25,11 +25,12 @@ type State struct {
 	schedule        schedule
 	moving          []*queue // those with an active move task, by key
 	working         QueueKey // which Pulse is at
+	steps           steps    // what one command may do: maxSteps, but in tests
 }
 
 // New returns a State without queues.
 func New() *State {
-	return &State{queues: make(map[QueueKey]*queue), reservedUntil: make(map[QueueKey]Time)}
+	return &State{queues: make(map[QueueKey]*queue), reservedUntil: make(map[QueueKey]Time), steps: maxSteps}
 }
 
 // Apply executes one command. Its refusal is as much a part of the replicated
@@ -97,7 +98,7 @@ func (s *State) tick(at *Moment) {
 func (s *State) Pulse(at Moment) []Event {
 	s.tick(&at)
 	s.working = QueueKey{}
-	left := steps(maxSteps)
+	left := s.steps
 	s.freeNames(at.Now, &left)
 	events := s.runTasks(at, &left)
 	for len(s.schedule) > 0 && s.schedule[0].pulseAt <= at.Now && left.take() {

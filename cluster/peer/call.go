@@ -27,17 +27,14 @@ type linkSlot struct {
 // this was the reason. The request has at most MaxFrame bytes and may be used
 // again after the return.
 func (p *Port) Call(ctx context.Context, to Target, method byte, request []byte) ([]byte, error) {
-	if len(request) > MaxFrame {
-		return nil, fmt.Errorf("call %s: %w: %w: %d bytes", to, ErrNotSent, errTooLarge, len(request))
-	}
 	if method == MethodFormation {
 		return p.callOnce(ctx, to, method, request)
 	}
-	l, err := p.link(ctx, linkName{to, method == MethodPing})
+	pending, err := p.Start(ctx, to, method, request)
 	if err != nil {
-		return nil, fmt.Errorf("call %s: %w: %w", to, ErrNotSent, err)
+		return nil, err
 	}
-	answer, err := l.call(ctx, method, request)
+	answer, err := pending.await(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("call %s: %w", to, err)
 	}
@@ -53,7 +50,11 @@ func (p *Port) callOnce(ctx context.Context, to Target, method byte, request []b
 	}
 	l := newLink(p, conn)
 	defer l.end(ErrClosed)
-	answer, err := l.call(ctx, method, request)
+	pending, err := l.start(ctx, method, request)
+	if err != nil {
+		return nil, fmt.Errorf("call %s: %w", to, err)
+	}
+	answer, err := pending.await(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("call %s: %w", to, err)
 	}

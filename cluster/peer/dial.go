@@ -63,8 +63,7 @@ func (p *Port) introduce(ctx context.Context, conn net.Conn, to Target, k kind, 
 }
 
 func (p *Port) judgeAnswer(conn net.Conn, to Target, h hello, a helloAnswer) verdict {
-	switch {
-	case a.name != to.Name || !certified(conn, to.Name):
+	if a.name != to.Name || !certified(conn, to.Name) {
 		return refusedName
 	}
 	return h.kind.judgeClusters(h.cluster, a.cluster)

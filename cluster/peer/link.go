@@ -1,7 +1,6 @@
 package peer
 
 import (
-	"context"
 	"fmt"
 	"net"
 	"sync"
@@ -87,19 +86,6 @@ func (l *link) isBroken() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.broken != nil
-}
-
-func (l *link) call(ctx context.Context, method byte, request []byte) ([]byte, error) {
-	p, err := l.start(ctx, method, request)
-	if err != nil {
-		return nil, err
-	}
-	select {
-	case r, ok := <-p.reply:
-		return p.Result(r, ok)
-	case <-ctx.Done():
-		return p.Cancel(ctx.Err())
-	}
 }
 
 // fate takes a request back and says whether that was in time.

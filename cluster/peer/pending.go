@@ -20,17 +20,21 @@ type Reply struct{ frame frame }
 // Start sends a request as Call does, and returns before the answer. ctx bounds
 // only the time until the request is on its way. An error wraps ErrNotSent.
 func (p *Port) Start(ctx context.Context, to Target, method byte, request []byte) (*Pending, error) {
-	if len(request) > MaxFrame {
-		return nil, fmt.Errorf("call %s: %w: %w: %d bytes", to, ErrNotSent, errTooLarge, len(request))
-	}
 	l, err := p.link(ctx, linkName{to, method == MethodPing})
 	if err != nil {
 		return nil, fmt.Errorf("call %s: %w: %w", to, ErrNotSent, err)
 	}
-	return l.start(ctx, method, request)
+	pending, err := l.start(ctx, method, request)
+	if err != nil {
+		return nil, fmt.Errorf("call %s: %w", to, err)
+	}
+	return pending, nil
 }
 
 func (l *link) start(ctx context.Context, method byte, request []byte) (*Pending, error) {
+	if len(request) > MaxFrame {
+		return nil, fmt.Errorf("%w: %w: %d bytes", ErrNotSent, errTooLarge, len(request))
+	}
 	id, reply, err := l.expect()
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrNotSent, err)
@@ -53,6 +57,16 @@ func (p *Pending) Result(r Reply, ok bool) ([]byte, error) {
 		return r.frame.result()
 	}
 	return nil, fmt.Errorf("%w: %w", p.link.fate(p.sent), p.link.broken)
+}
+
+// await is the answer. When ctx ends the request is given up.
+func (p *Pending) await(ctx context.Context) ([]byte, error) {
+	select {
+	case r, ok := <-p.reply:
+		return p.Result(r, ok)
+	case <-ctx.Done():
+		return p.Cancel(ctx.Err())
+	}
 }
 
 // Cancel gives the request up for a reason, and tells the other side. If a reply

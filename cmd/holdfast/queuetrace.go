@@ -96,7 +96,7 @@ func traceLocked(ctx context.Context, dir string, id sqs.MessageID) (trace admin
 		return wal.Scan(filepath.Join(dir, wal.LogDir), from, to, visit)
 	}
 	now := raftfsm.New(segments, nil)
-	if err := restore(now, snapshots, newest); err != nil {
+	if err := restore(now, snapshots, 0); err != nil {
 		return trace, err
 	}
 	var last uint64
@@ -112,23 +112,15 @@ func traceLocked(ctx context.Context, dir string, id sqs.MessageID) (trace admin
 		View: now.View,
 		Replay: func(first uint64) (*raftfsm.Machine, error) {
 			shadow := raftfsm.NewShadow()
-			return shadow, restore(shadow, snapshots, func(list []*raft.SnapshotMeta) string { return oldestFor(list, first) })
+			if first <= 1 { // the log has all there ever was
+				return shadow, nil
+			}
+			return shadow, restore(shadow, snapshots, first)
 		},
 		Scan: scan,
 		Last: max(last, now.AppliedIndex()),
 	})
 	return admin.NewTrace(traced), err
-}
-
-// oldestFor names the oldest of the snapshots from which a log that begins with
-// first goes on; none when the log begins with entry 1.
-func oldestFor(list []*raft.SnapshotMeta, first uint64) (id string) {
-	for _, snapshot := range list { // newest first
-		if first > 1 && snapshot.Index+1 >= first {
-			id = snapshot.ID
-		}
-	}
-	return id
 }
 
 func writeTrace(w io.Writer, trace *admin.Trace) error {

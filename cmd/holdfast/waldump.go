@@ -97,22 +97,17 @@ func restoreNewest(dir string) (*raftfsm.Machine, error) {
 	if err != nil {
 		return nil, err
 	}
-	return machine, restore(machine, snapshots, newest)
+	return machine, restore(machine, snapshots, 0)
 }
 
-func newest(list []*raft.SnapshotMeta) (id string) { return list[0].ID }
-
-// restore puts a snapshot into the machine: the one that pick names, out of a
-// list with the newest first, or none.
-func restore(machine *raftfsm.Machine, snapshots *wal.Snapshots, pick func([]*raft.SnapshotMeta) string) error {
+// restore puts the snapshot into the machine, if there is one from which a log that
+// begins with first goes on.
+func restore(machine *raftfsm.Machine, snapshots *wal.Snapshots, first uint64) error {
 	list, err := snapshots.List()
-	if err != nil || len(list) == 0 {
+	if err != nil || len(list) == 0 || list[0].Index+1 < first {
 		return err
 	}
-	id := pick(list)
-	if id == "" {
-		return nil
-	}
+	id := list[0].ID
 	_, state, err := snapshots.Open(id)
 	if err != nil {
 		return fmt.Errorf("open snapshot %s: %w", id, err)

@@ -41,7 +41,7 @@ func TestRecordingsFIFO(t *testing.T) {
 		}},
 		{id: "test_fifo_queue_send_message_with_zero_delay_defaults_to_queue_delay", play: func(s *scene) {
 			g := s.recorded("test_fifo_queue_send_message_with_zero_delay_defaults_to_queue_delay")
-			q := s.fifo("ContentBasedDeduplication", "true", "DelaySeconds", "7")
+			q := s.fifo("ContentBasedDeduplication", "true", "DelaySeconds", "12") // of 7 the start of all cases takes some
 			g.is("send_message_result", s.call("SendMessage", in{"QueueUrl": q, "MessageBody": "message-1", "MessageGroupId": "1", "DelaySeconds": 0}))
 			g.is("receive_message_initial_result", s.call("ReceiveMessage", in{"QueueUrl": q}))
 			g.is("receive_message_after_delay_result", s.call("ReceiveMessage", in{"QueueUrl": q, "WaitTimeSeconds": 20}))
@@ -137,7 +137,7 @@ func recordedPrefixes(s *scene) {
 	var recordings [3]*golden
 	for i, variant := range []string{"0-visible", "1-visible", "2-visible"} {
 		g := s.recorded("test_fifo_group_visibility_extends_with_change_message_visibility[" + variant + "]")
-		q := s.fifo("VisibilityTimeout", "8", "ContentBasedDeduplication", "True")
+		q := s.fifo("VisibilityTimeout", "15", "ContentBasedDeduplication", "True")
 		for _, body := range []string{"foo", "bar", "baz"} {
 			s.send(q, body, inGroup)
 		}

@@ -162,11 +162,11 @@ func visiblePrefix(s *scene) {
 	for i := range queues {
 		queues[i] = s.fifo()
 		s.sendAll(queues[i], "g-foo", "g-bar", "g-baz")
-		messages := s.receive(queues[i], most(10, 8))
+		messages := s.receive(queues[i], most(10, 15))
 		s.bodies(messages, "g-foo", "g-bar", "g-baz")
-		s.change(queues[i], handle(messages[i]), 60)
+		s.change(queues[i], handle(messages[i]), 120)
 	}
-	time.Sleep(8500 * time.Millisecond)
+	time.Sleep(15500 * time.Millisecond)
 	for i, q := range queues {
 		s.bodies(s.receive(q, most(5, 30)), wanted[i]...)
 	}
@@ -457,14 +457,14 @@ func TestSendingFIFO(t *testing.T) {
 			s.entrySent(out, 0, "2", "y")
 		}},
 		{id: "S32", title: "the queue's delay applies to a delay of 0", play: func(s *scene) {
-			q := s.fifo("DelaySeconds", "7")
+			q := s.fifo("DelaySeconds", "12")
 			start := time.Now()
 			s.send(q, "x", inGroup, dedup("d"), in{"DelaySeconds": 0})
 			s.counts(q, "0", "0", "1")
 			s.none(q)
 			s.one(q, waitLong)
-			if d := time.Since(start); d < 7*time.Second {
-				s.Errorf("received after %v, want 7 s", d)
+			if d := time.Since(start); d < 12*time.Second {
+				s.Errorf("received after %v, want 12 s", d)
 			}
 		}},
 		{id: "S33", title: "deduplication ids", play: func(s *scene) {

@@ -127,7 +127,8 @@ func startBroker(s setting) (*fault.Node, error) {
 	return fault.Start(context.Background(), fault.Options{
 		Binary:  binary,
 		DataDir: filepath.Join(brokers.scratch, fmt.Sprint("data-", s)),
-		Flags:   settingFlags[s],
+		// The first requests of all cases come at once, to what may be a slow machine.
+		Flags: append([]string{"--request-timeout", "1m"}, settingFlags[s]...),
 	})
 }
 

@@ -307,12 +307,11 @@ func (s *scene) refusedOr(codes ...string) func(action string, members in) {
 // timeout ends.
 func (s *scene) awaitCounts(url string, visible, inFlight, delayed string) {
 	s.Helper()
-	for range 200 {
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
 		got := s.attributes(url)
 		if got["ApproximateNumberOfMessages"] == visible && got["ApproximateNumberOfMessagesNotVisible"] == inFlight && got["ApproximateNumberOfMessagesDelayed"] == delayed {
 			return
 		}
-		time.Sleep(50 * time.Millisecond)
 	}
 	s.counts(url, visible, inFlight, delayed)
 }
