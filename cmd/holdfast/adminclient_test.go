@@ -15,7 +15,7 @@ func TestSilentNode(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer ln.Close() //nolint:errcheck // nobody accepts
+	defer ln.Close()
 	silent := "the node at " + ln.Addr().String() + " does not answer"
 	for method, want := range map[string]string{
 		http.MethodGet: silent, http.MethodPut: silent + "; it may still do what it was told",
