@@ -33,6 +33,9 @@ var ErrIdentity = errors.New("wrong data directory")
 // ErrRestore says that the newest snapshot could not be restored.
 var ErrRestore = errors.New("restore failed")
 
+// lostDataAdvice ends the message of a member that does not start on damaged data.
+const lostDataAdvice = "a node that lost its data cannot be taken back yet, while a majority of others goes on"
+
 // Exit codes of `holdfast serve` for what ends a node. 0 is a clean end and 2 a
 // usage error.
 const (

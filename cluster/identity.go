@@ -56,12 +56,22 @@ func mintIdentity(name string, member bool) identity {
 	return id
 }
 
-// check fails if a node that is a member, or alone, must not run on the directory.
-func (id identity) check(name string, member bool) error {
+// intact fails if no node could run on the directory.
+func (id identity) intact() error {
 	switch {
 	case id.Format != dataFormat:
 		return fmt.Errorf("%w: %w", ErrIdentity, wal.CheckFormat(identityFile, id.Format, dataFormat, dataFormat))
-	case id.RaftID == "" || id.ClusterID == "" && !member || id.Forming && len(id.Founders) == 0:
+	case id.RaftID == "" || id.Forming && len(id.Founders) == 0:
+		return fmt.Errorf("%w: %s is incomplete", ErrIdentity, identityFile)
+	}
+	return nil
+}
+
+// fits fails if a node of that name, a member or one that is alone, must not run on the
+// directory.
+func (id identity) fits(name string, member bool) error {
+	switch {
+	case id.ClusterID == "" && !member:
 		return fmt.Errorf("%w: %s is incomplete", ErrIdentity, identityFile)
 	case id.Name != name:
 		return fmt.Errorf("%w: it is that of node %q, not of %q", ErrIdentity, id.Name, name)
@@ -73,10 +83,23 @@ func (id identity) check(name string, member bool) error {
 	return nil
 }
 
-// readIdentity reads the identity of dir and checks that it is that of a node of
-// that name, a member or one that is alone; false if dir has none yet. It fails
-// with ErrIdentity for a directory that has data but no identity.
-func readIdentity(dir, name string, member bool) (identity, bool, error) {
+// readIdentity is loadIdentity, and checks that the identity is that of a node of that
+// name, a member or one that is alone.
+func readIdentity(dir, name string, member bool) (id identity, known bool, err error) {
+	id, known, err = loadIdentity(dir)
+	if err != nil || !known {
+		return id, false, err
+	}
+	if err := id.fits(name, member); err != nil {
+		return id, false, err
+	}
+	return id, true, nil
+}
+
+// loadIdentity reads the identity of dir; false if dir has none yet. It fails with
+// ErrIdentity for one that is not intact, and for a directory that has data but no
+// identity.
+func loadIdentity(dir string) (id identity, known bool, err error) {
 	data, err := os.ReadFile(filepath.Join(dir, identityFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		return identity{}, false, checkEmpty(dir)
@@ -84,11 +107,10 @@ func readIdentity(dir, name string, member bool) (identity, bool, error) {
 	if err != nil {
 		return identity{}, false, fmt.Errorf("read identity: %w", err)
 	}
-	var id identity
 	if err := json.Unmarshal(data, &id); err != nil {
 		return identity{}, false, fmt.Errorf("decode %s: %w: %w", identityFile, ErrIdentity, err)
 	}
-	if err := id.check(name, member); err != nil {
+	if err := id.intact(); err != nil {
 		return id, false, err
 	}
 	return id, true, nil

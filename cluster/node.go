@@ -15,6 +15,7 @@ import (
 	"holdfast.internal/raftfsm"
 	"holdfast.internal/sns"
 	"holdfast.internal/sqs"
+	"holdfast.internal/wal"
 )
 
 // Node is one broker process: its data directory, its member of the raft group,
@@ -66,6 +67,9 @@ func Start(ctx context.Context, c Config) (*Node, error) {
 	n.members = newMembers(c.NodeName, c.Members, c.Elapsed)
 	dog := newWatchdog(n.fatal, c.Elapsed)
 	if err := n.open(dog); err != nil {
+		if errors.Is(err, wal.ErrCorrupt) && !n.members.alone() {
+			err = fmt.Errorf("%w; %s", err, lostDataAdvice)
+		}
 		return nil, err
 	}
 	background, stop := context.WithCancel(context.Background())
@@ -188,10 +192,7 @@ func (n *Node) openStores(dog *watchdog) (id identity, err error) {
 // openGroup starts raft.
 func (n *Node) openGroup(id identity, dog *watchdog) (err error) {
 	c := n.config
-	empty, err := n.stores.empty()
-	if err == nil {
-		err = n.stores.check()
-	}
+	empty, err := n.stores.check()
 	if err != nil {
 		return err
 	}

@@ -53,7 +53,7 @@ func openStores(c Config, fsyncs *histogram, fatal func(error)) (_ *stores, _ id
 	member := len(c.Members) > 0
 	id, known, err := readIdentity(c.DataDir, c.NodeName, member)
 	if err != nil {
-		return nil, id, fmt.Errorf("open %s: %w", c.DataDir, err)
+		return nil, id, openError(c.DataDir, err)
 	}
 	stable, err := wal.OpenStable(filepath.Join(c.DataDir, stableFile))
 	if err != nil {
@@ -146,72 +146,49 @@ func (s *stores) diskIsScarce(low bool) {
 // keyCurrentTerm is where raft keeps its term in the stable store.
 var keyCurrentTerm = []byte("CurrentTerm")
 
-// empty reports whether the group has yet to be bootstrapped. It undoes a
-// bootstrap that a crash cut off: raft writes the term first, then the entry
-// that names the members, and without the entry it would wait for ever. A
-// higher term without any entry means that the log is gone.
-func (s *stores) empty() (bool, error) {
-	last, err := s.log.LastIndex()
+// check finds what raft would start on and should not (wal.Extent.Check), and reports
+// whether the group has yet to be bootstrapped. It undoes a bootstrap that a crash cut
+// off: raft writes the term first, then the entry that names the members, and without
+// the entry it would wait for ever.
+func (s *stores) check() (blank bool, err error) {
+	extent, err := s.extent()
 	if err != nil {
-		return false, fmt.Errorf("read last index: %w", err)
+		return false, err
 	}
-	snapshots, err := s.snapshots.List()
-	if err != nil {
-		return false, fmt.Errorf("list snapshots: %w", err)
+	if err := extent.Check(); err != nil {
+		return false, fmt.Errorf("open group: %w", err)
 	}
-	if last > 0 || len(snapshots) > 0 {
-		return false, nil
+	if extent.IsBlank() && extent.Term > 0 {
+		if err := s.stable.SetUint64(keyCurrentTerm, 0); err != nil {
+			return false, fmt.Errorf("reset term: %w", err)
+		}
 	}
-	term, err := s.stable.GetUint64(keyCurrentTerm)
-	switch {
-	case err != nil && err.Error() == "not found", err == nil && term == 0:
-		return true, nil
-	case err != nil:
-		return false, fmt.Errorf("read term: %w", err)
-	case term > 1:
-		return false, fmt.Errorf("open group: %w: in term %d, but without log and snapshots", wal.ErrCorrupt, term)
-	}
-	if err := s.stable.SetUint64(keyCurrentTerm, 0); err != nil {
-		return false, fmt.Errorf("reset term: %w", err)
-	}
-	return true, nil
+	return extent.IsBlank(), nil
 }
 
-// check finds what raft would start on and should not: a term that is behind that
-// of an entry, so that this node could vote twice in it; and entries that are
-// neither in the log nor in a snapshot.
-func (s *stores) check() error {
-	first, err := s.log.FirstIndex()
-	if err != nil {
-		return fmt.Errorf("read first index: %w", err)
+// extent is how far the stores reach.
+func (s *stores) extent() (e wal.Extent, err error) {
+	if e.First, err = s.log.FirstIndex(); err != nil {
+		return e, fmt.Errorf("read first index: %w", err)
+	}
+	if e.First > 0 {
+		last, err := s.lastEntry()
+		if err != nil {
+			return e, err
+		}
+		e.LastTerm = last.Term
 	}
 	snapshots, err := s.snapshots.List()
 	if err != nil {
-		return fmt.Errorf("list snapshots: %w", err)
+		return e, fmt.Errorf("list snapshots: %w", err)
 	}
-	var covered, reached uint64 // an index, a term
 	if len(snapshots) > 0 {
-		covered, reached = snapshots[0].Index, snapshots[0].Term
+		e.Snapshot, e.SnapshotTerm = snapshots[0].Index, snapshots[0].Term
 	}
-	if first > 0 {
-		last, err := s.lastEntry()
-		if err != nil {
-			return err
-		}
-		reached = max(reached, last.Term)
+	if e.Term, err = s.stable.GetUint64(keyCurrentTerm); err != nil && err.Error() != "not found" {
+		return e, fmt.Errorf("read term: %w", err)
 	}
-	term, err := s.stable.GetUint64(keyCurrentTerm)
-	switch {
-	case reached == 0: // nothing is stored
-		return nil
-	case err != nil && err.Error() != "not found":
-		return fmt.Errorf("read term: %w", err)
-	case term < reached:
-		return fmt.Errorf("open group: %w: log or snapshot have entries of term %d, but %s has term %d", wal.ErrCorrupt, reached, stableFile, term)
-	case first > covered+1:
-		return fmt.Errorf("open group: %w: the log begins with entry %d, but the newest snapshot reaches only to entry %d", wal.ErrCorrupt, first, covered)
-	}
-	return nil
+	return e, nil
 }
 
 func (s *stores) lastEntry() (*raft.Log, error) {

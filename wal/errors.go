@@ -34,10 +34,8 @@ var (
 	ErrStaleSnapshot = errors.New("a newer snapshot exists")
 )
 
-// advice ends every message about corruption: it is what the operator must do. A
-// node that starts without its data is not taken back by its cluster, and one that
-// was alone begins an empty one.
-const advice = "keep this folder as it is: a node that lost its data cannot be taken back yet, while a majority of others goes on"
+// advice ends every message about corruption: it is what the operator must do.
+const advice = "keep this folder as it is"
 
 // corrupt describes damage at a place that an operator can find with a hex
 // editor.

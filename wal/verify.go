@@ -107,14 +107,11 @@ func Verify(dataDir string, decode DecodeState) (Report, error) {
 	if err := r.verifySegments(filepath.Join(dataDir, SegmentDir), snapshot, newest, live); err != nil {
 		return r, fmt.Errorf("verify segments: %w", err)
 	}
-	if len(r.Snapshots) > 0 && !exists(filepath.Join(dataDir, LogDir)) {
-		r.Problems = append(r.Problems, fmt.Sprintf("%s: %v; %s", filepath.Join(dataDir, LogDir), errLogLost, advice))
+	if err := r.problem(CheckLogThere(dataDir)); err != nil {
+		return r, fmt.Errorf("look for raft log: %w", err)
 	}
-	r.compare()
-	return r, nil
+	return r, r.compare()
 }
-
-var errLogLost = errors.New("there are snapshots, but no log")
 
 // CheckDataDir returns ErrNoData if a directory has nothing that this room has made, and
 // an error of os.Stat if there is none.
@@ -128,23 +125,6 @@ func CheckDataDir(dataDir string) error {
 		}
 	}
 	return fmt.Errorf("%s: %w", dataDir, ErrNoData)
-}
-
-// CheckLogThere returns ErrCorrupt if a data directory has snapshots but no log:
-// OpenLog would begin an empty one, without the entries behind the snapshot.
-func CheckLogThere(dataDir string) error {
-	dir := filepath.Join(dataDir, LogDir)
-	if exists(dir) || exists(dir+newSuffix) || exists(dir+oldSuffix) {
-		return nil
-	}
-	names, err := snapshotNames(filepath.Join(dataDir, SnapshotDir))
-	if errors.Is(err, os.ErrNotExist) || err == nil && len(sortedSnapshots(names)) == 0 {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	return corrupt(dir, 0, "%v", errLogLost)
 }
 
 // problem takes err into the report if it is about damage, else returns it.
@@ -187,15 +167,34 @@ func (r *Report) verifyLog(dir string) error {
 		r.Log.Segments++
 		r.Log.Bytes += s.size
 	}
+	if err == nil {
+		r.noteFullTail(layout, found.last+1)
+	}
 	if found.torn != nil && !found.torn.blank {
 		r.note("%s: torn tail of %d bytes at offset %d", found.torn.path, found.torn.size, found.torn.at)
 	}
 	return r.problem(err)
 }
 
+// noteFullTail tells of a log that seems to have lost newer files. A start cannot refuse
+// it: a crash between two files, or a truncation there, leaves the same.
+func (r *Report) noteFullTail(l layout, next uint64) {
+	n := len(l.segments)
+	if n == 0 || l.segments[n-1].size < DefaultSegmentSize || exists(filepath.Join(l.dir, segmentName(next))) {
+		return
+	}
+	r.note("%s: the last file of the log is full, but there is none for entry %d, which the node begins at once: "+
+		"unless a crash or a new leader cut the log just here, somebody removed newer files",
+		filepath.Join(l.dir, l.segments[n-1].name), next)
+}
+
 func (r *Report) verifyStable(path string) error {
 	if !exists(path) {
 		r.note("%s: there is no stable store", path)
+		return nil
+	}
+	if info, err := os.Stat(path); err == nil && info.Size() == 0 { // a start takes it for a new one
+		r.note("%s: the stable store is empty", path)
 		return nil
 	}
 	stable, err := openBolt(path, &bbolt.Options{Timeout: 100 * time.Millisecond, ReadOnly: true})
@@ -254,24 +253,20 @@ func verifySnapshot(dir string, name snapshotName) (snapshotMeta, []segmentFacts
 	return m, bodies.Segments, err
 }
 
-// compare finds entries that are neither in the log nor in a snapshot, and a
-// term that is behind that of an entry.
-func (r *Report) compare() {
+// compare does what a start does with what the parts say of each other. The term of
+// a node that runs is unknown, and was compared when it started.
+func (r *Report) compare() error {
 	if !r.OK() {
-		return
+		return nil
 	}
-	covered, term := uint64(0), r.Log.LastTerm
+	e := Extent{First: r.Log.First, LastTerm: r.Log.LastTerm, Term: r.Stable.Term}
 	if len(r.Snapshots) > 0 {
-		covered, term = r.Snapshots[0].Index, max(term, r.Snapshots[0].Term)
+		e.Snapshot, e.SnapshotTerm = r.Snapshots[0].Index, r.Snapshots[0].Term
 	}
-	if r.Log.First > covered+1 {
-		r.Problems = append(r.Problems, fmt.Sprintf("the log begins with entry %d, but the newest snapshot reaches only to entry %d; %s",
-			r.Log.First, covered, advice))
+	if r.Stable.Locked {
+		e.Term = max(e.LastTerm, e.SnapshotTerm)
 	}
-	if !r.Stable.Locked && r.Stable.Term < term {
-		r.Problems = append(r.Problems, fmt.Sprintf("log or snapshot have entries of term %d, but %s has term %d; %s",
-			term, StableFile, r.Stable.Term, advice))
-	}
+	return r.problem(e.Check())
 }
 
 // Scan calls visit for each entry from from to to, both included, of the log in

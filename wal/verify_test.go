@@ -118,6 +118,16 @@ func TestVerifyFindsDamage(t *testing.T) {
 		{"log lost", func(_ *testing.T, dir string) error {
 			return os.RemoveAll(filepath.Join(dir, LogDir))
 		}, "there are snapshots, but no log", "no raft log"},
+		{"files of the log lost", func(t *testing.T, dir string) error {
+			var errs []error
+			for _, path := range segmentPaths(t, filepath.Join(dir, LogDir)) {
+				errs = append(errs, os.Remove(path))
+			}
+			return errors.Join(errs...)
+		}, "there are snapshots, but no log", ""},
+		{"stable store emptied", func(_ *testing.T, dir string) error {
+			return os.Truncate(filepath.Join(dir, StableFile), 0)
+		}, "has term 0", "the stable store is empty"},
 		{"log and stable store lost", func(t *testing.T, dir string) error {
 			openLog(t, filepath.Join(dir, "empty"), LogOptions{}).Close()
 			return errors.Join(os.RemoveAll(filepath.Join(dir, LogDir)), os.Remove(filepath.Join(dir, StableFile)),
@@ -125,7 +135,7 @@ func TestVerifyFindsDamage(t *testing.T) {
 		}, "has term 0", ""},
 		{"only a vote is left", func(_ *testing.T, dir string) error {
 			return errors.Join(os.RemoveAll(filepath.Join(dir, LogDir)), os.RemoveAll(filepath.Join(dir, SnapshotDir)))
-		}, "", "no raft log"},
+		}, "in term 4, but without log and snapshots", "no raft log"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			dir := dataDir(t)
@@ -138,6 +148,33 @@ func TestVerifyFindsDamage(t *testing.T) {
 				t.Errorf("got problems %q, notes %q; want one with %q, one with %q", problems, notes, tt.problem, tt.note)
 			}
 		})
+	}
+}
+
+// A log whose newest file was removed is as one that ended there, but for a file that
+// is full and not followed by another.
+func TestVerifyNotesAFullLastFile(t *testing.T) {
+	dir := t.TempDir()
+	stable := openStable(t, filepath.Join(dir, StableFile))
+	if err := stable.SetUint64(keyTerm, 2); err != nil {
+		t.Fatal(err)
+	}
+	stable.Close()
+	l := openLog(t, filepath.Join(dir, LogDir), LogOptions{})
+	for i := uint64(1); i <= 6; i++ {
+		store(t, l, entries(i, i, 2, 1<<20))
+	}
+	l.Close()
+	if r := verify(t, dir); len(r.Notes) != 1 || !strings.Contains(r.Notes[0], "no snapshots") {
+		t.Errorf("intact: got notes %q, want only that there are no snapshots", r.Notes)
+	}
+	paths := segmentPaths(t, filepath.Join(dir, LogDir))
+	if err := os.Remove(paths[len(paths)-1]); err != nil {
+		t.Fatal(err)
+	}
+	r := verify(t, dir)
+	if notes := strings.Join(r.Notes, "\n"); !r.OK() || !strings.Contains(notes, "somebody removed newer files") {
+		t.Errorf("newest file removed: got problems %q, notes %q; want none, and one of a full file", r.Problems, notes)
 	}
 }
 
@@ -202,7 +239,8 @@ func TestVerifyDecodesTheState(t *testing.T) {
 	n.kill(every(10, 0)) // they stay in no segment
 	mustSnapshot(t, n)
 	stable := openStable(t, filepath.Join(dir, StableFile))
-	if err := errors.Join(stable.SetUint64(keyTerm, 1), stable.Close(), os.Mkdir(filepath.Join(dir, LogDir), dirPermissions)); err != nil {
+	log := openLog(t, filepath.Join(dir, LogDir), LogOptions{})
+	if err := errors.Join(stable.SetUint64(keyTerm, 1), stable.Close(), log.Close()); err != nil {
 		t.Fatal(err)
 	}
 	for _, tt := range []struct {
@@ -244,7 +282,8 @@ func TestVerifyReadsSegments(t *testing.T) {
 	n.append(100, bodies60)
 	mustSnapshot(t, n)
 	stable := openStable(t, filepath.Join(dir, StableFile))
-	if err := errors.Join(stable.SetUint64(keyTerm, 1), stable.Close(), os.Mkdir(filepath.Join(dir, LogDir), dirPermissions)); err != nil {
+	log := openLog(t, filepath.Join(dir, LogDir), LogOptions{})
+	if err := errors.Join(stable.SetUint64(keyTerm, 1), stable.Close(), log.Close()); err != nil {
 		t.Fatal(err)
 	}
 	orphan := filepath.Join(n.dir, segmentFileName(7, 99))

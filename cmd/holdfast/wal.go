@@ -4,10 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"iter"
 	"text/tabwriter"
 
-	"holdfast.internal/raftfsm"
+	"holdfast.internal/cluster"
 	"holdfast.internal/wal"
 )
 
@@ -66,7 +65,7 @@ type walBodies struct {
 
 // Run answers yes when all of the folder is intact.
 func (c *walVerify) Run(out *console) error {
-	found, err := wal.Verify(c.Dir, decodeState)
+	found, err := cluster.VerifyData(c.Dir)
 	if err != nil {
 		return err
 	}
@@ -80,15 +79,6 @@ func (c *walVerify) Run(out *console) error {
 		return &exitError{exitNo, errors.New("")}
 	}
 	return err
-}
-
-// decodeState restores a state into a machine, as a start does.
-func decodeState(state io.Reader) (live iter.Seq2[uint64, uint64], err error) {
-	machine := raftfsm.NewShadow()
-	if err := machine.Restore(io.NopCloser(state)); err != nil {
-		return nil, err
-	}
-	return machine.LiveBodies(), nil
 }
 
 func newWALReport(r wal.Report) walReport {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 
+	"holdfast.internal/cluster"
 	"holdfast.internal/httpapi/admin"
 )
 
@@ -138,6 +139,62 @@ func TestVerify(t *testing.T) {
 	out := command(t, 3, "serve", "--data", data, "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0")
 	if !strings.Contains(out, "corrupt") {
 		t.Errorf("serve: got %q, want a word about corruption", out)
+	}
+}
+
+// What a start refuses, verify finds, in the same words.
+func TestVerifyFindsWhatServeRefuses(t *testing.T) {
+	healthy := writeLog(t)
+	remove := func(names ...string) func(t *testing.T, data string) {
+		return func(t *testing.T, data string) {
+			for _, name := range names {
+				paths, err := filepath.Glob(filepath.Join(data, name))
+				if err != nil || len(paths) == 0 {
+					t.Fatalf("find %s: got %v (%v)", name, paths, err)
+				}
+				for _, path := range paths {
+					if err := os.RemoveAll(path); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+		}
+	}
+	write := func(name, content string) func(t *testing.T, data string) {
+		return func(t *testing.T, data string) { writeFile(t, filepath.Join(data, name), content) }
+	}
+	for _, test := range []struct {
+		name   string
+		damage func(t *testing.T, data string)
+		code   int
+		words  string
+	}{
+		{"log removed", remove("wal"), cluster.ExitCorrupt, "but without log and snapshots; keep this folder as it is"},
+		{"files of the log removed", remove("wal/0*"), cluster.ExitCorrupt, "but without log and snapshots; keep this folder as it is"},
+		{"stable store removed", remove("stable.db"), cluster.ExitCorrupt, "but stable.db has term 0"},
+		{"stable store emptied", write("stable.db", ""), cluster.ExitCorrupt, "but stable.db has term 0"},
+		{"identity removed", remove("node.json"), cluster.ExitIdentity, "wrong data directory: there is data in wal, but no node.json"},
+		{"identity cut", write("node.json", "{"), cluster.ExitIdentity, "decode node.json: wrong data directory"},
+		{"identity incomplete", write("node.json", `{"format":1,"name":"n1"}`), cluster.ExitIdentity, "node.json is incomplete"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			data := filepath.Join(t.TempDir(), "data")
+			if err := os.CopyFS(data, os.DirFS(healthy)); err != nil {
+				t.Fatal(err)
+			}
+			test.damage(t, data)
+			got := command(t, exitNo, "wal", "verify", data)
+			if !strings.Contains(got, test.words) || !strings.Contains(got, "damaged") {
+				t.Errorf("verify: got %q, want damage and %q", got, test.words)
+			}
+			got = command(t, test.code, "serve", "--data", data, "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0")
+			if !strings.Contains(got, test.words) {
+				t.Errorf("serve: got %q, want %q", got, test.words)
+			}
+			if strings.Contains(got, "others") {
+				t.Errorf("serve alone: got %q, want no word of others", got)
+			}
+		})
 	}
 }
 
