@@ -1,13 +1,17 @@
 package jepsen_test
 
 import (
+	"errors"
 	"fmt"
 	"os"
+	"os/exec"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"holdfast.internal/jepsen/fault"
 	"holdfast.internal/jepsen/history"
 	"holdfast.internal/jepsen/workload"
 )
@@ -145,4 +149,55 @@ func TestWipedNodes(t *testing.T) {
 	if c.Nodes()[2].Ready(t.Context()) {
 		t.Error("one of three is ready although the others have lost their votes")
 	}
+}
+
+// TestLonelyNode: a node whose leader is gone says so to whoever looks into the state,
+// and tells what it knows only to whoever asks for that; one that was restarted knows
+// nothing, and does not say that there is nothing.
+func TestLonelyNode(t *testing.T) {
+	c := startTrio(t)
+	leader := c.leader()
+	createQueue(t, c.client(leader), "q", "30")
+	for _, n := range c.Others(leader) {
+		if _, err := n.Stop(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	awaitTrue(t, "a leader that is none any more", func() bool { return slices.Contains(c.status(leader).Reasons, "no leader") })
+	looks := [][]string{{"queue", "list"}, {"queue", "show", "q"}, {"topic", "list"}, {"settings", "get", "region"}}
+	for _, look := range looks {
+		if code, said := command(t, leader, look...); code != 1 || !strings.Contains(said, "not ready: no leader") {
+			t.Errorf("%v: got exit %d, %q, want the reason", look, code, said)
+		}
+		if code, said := command(t, leader, append(slices.Clone(look), "--stale")...); code != 0 {
+			t.Errorf("%v --stale: got exit %d, %q", look, code, said)
+		}
+	}
+	if _, list := command(t, leader, "queue", "list", "--stale"); !strings.Contains(list, " q ") {
+		t.Errorf("queue list --stale: got %q, want the queue", list)
+	}
+
+	stop(t, leader)
+	if err := leader.Launch(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for _, look := range looks {
+		for _, flags := range [][]string{nil, {"--stale"}} {
+			if code, said := command(t, leader, append(slices.Clone(look), flags...)...); code != 1 || !strings.Contains(said, "this node ") {
+				t.Errorf("%v %v after the restart: got exit %d, %q, want the reason", look, flags, code, said)
+			}
+		}
+	}
+}
+
+// command runs the binary's command line about a node, and returns its exit code and
+// all that it said.
+func command(t *testing.T, n *fault.Node, args ...string) (code int, said string) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), binary, append(slices.Clone(args), "--admin", n.Admin())...)
+	output, err := cmd.CombinedOutput()
+	if _, exited := errors.AsType[*exec.ExitError](err); err != nil && !exited {
+		t.Fatal(err)
+	}
+	return cmd.ProcessState.ExitCode(), string(output)
 }

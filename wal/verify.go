@@ -7,7 +7,6 @@ import (
 	"iter"
 	"os"
 	"path/filepath"
-	"slices"
 	"time"
 
 	"github.com/hashicorp/raft"
@@ -84,11 +83,8 @@ type DecodeState func(state io.Reader) (live iter.Seq2[uint64, uint64], err erro
 // and ErrNoData; what is wrong with the data is in the report.
 func Verify(dataDir string, decode DecodeState) (Report, error) {
 	var r Report
-	if _, err := os.Stat(dataDir); err != nil {
+	if err := CheckDataDir(dataDir); err != nil {
 		return r, err
-	}
-	if !holdsData(dataDir) {
-		return r, fmt.Errorf("%s: %w", dataDir, ErrNoData)
 	}
 	if err := r.verifyLog(filepath.Join(dataDir, LogDir)); err != nil {
 		return r, fmt.Errorf("verify raft log: %w", err)
@@ -117,11 +113,18 @@ func Verify(dataDir string, decode DecodeState) (Report, error) {
 	return r, r.compare()
 }
 
-// holdsData reports whether a directory has anything that this room has made.
-func holdsData(dataDir string) bool {
-	return slices.ContainsFunc([]string{LogDir, StableFile, SnapshotDir}, func(name string) bool {
-		return exists(filepath.Join(dataDir, name))
-	})
+// CheckDataDir returns ErrNoData if a directory has nothing that this room has made, and
+// an error of os.Stat if there is none.
+func CheckDataDir(dataDir string) error {
+	if _, err := os.Stat(dataDir); err != nil {
+		return err
+	}
+	for _, name := range []string{LogDir, StableFile, SnapshotDir} {
+		if exists(filepath.Join(dataDir, name)) {
+			return nil
+		}
+	}
+	return fmt.Errorf("%s: %w", dataDir, ErrNoData)
 }
 
 // problem takes err into the report if it is about damage, else returns it.

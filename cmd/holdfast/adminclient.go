@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -12,6 +13,12 @@ import (
 
 // maxAdminAnswer bounds what is read from an admin port.
 const maxAdminAnswer = 64 << 20
+
+// lookTimeout is how long a look at a node may take.
+const lookTimeout = 10 * time.Second
+
+// errSilent says that a node has not answered in time.
+var errSilent = errors.New("does not answer")
 
 // adminURL accepts an admin port as a URL or, as serve takes it, HOST:PORT.
 func adminURL(address string) string {
@@ -36,12 +43,12 @@ func callAdmin(ctx context.Context, method, url string, body io.Reader, timeout 
 	}
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
-		return fmt.Errorf("reach node: %w", err)
+		return unreached(request, err)
 	}
 	defer response.Body.Close() //nolint:errcheck // read to its end, or abandoned
 	data, err := io.ReadAll(io.LimitReader(response.Body, maxAdminAnswer))
 	if err != nil {
-		return fmt.Errorf("read answer of %s: %w", url, err)
+		return unreached(request, err)
 	}
 	if response.StatusCode >= 400 {
 		return refusal(response.Status, data)
@@ -53,6 +60,17 @@ func callAdmin(ctx context.Context, method, url string, body io.Reader, timeout 
 		return fmt.Errorf("decode answer of %s: %w", url, err)
 	}
 	return nil
+}
+
+// unreached says why there is no answer to the request.
+func unreached(request *http.Request, err error) error {
+	if !errors.Is(err, context.DeadlineExceeded) {
+		return fmt.Errorf("reach node: %w", err)
+	}
+	if request.Method == http.MethodGet {
+		return fmt.Errorf("the node at %s %w", request.URL.Host, errSilent)
+	}
+	return fmt.Errorf("the node at %s %w; it may still do what it was told", request.URL.Host, errSilent)
 }
 
 func refusal(status string, data []byte) error {

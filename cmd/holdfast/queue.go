@@ -12,10 +12,11 @@ import (
 	"time"
 
 	"holdfast.internal/httpapi/admin"
+	"holdfast.internal/sqs"
 )
 
-// queueTimeout is how long a look into queues may take, and a change, which may
-// have to wait for a leader.
+// queueTimeout is how long a change may take, and a look at move tasks: they are log
+// entries, and may have to wait for a leader.
 const queueTimeout = 30 * time.Second
 
 type queueCommand struct {
@@ -38,8 +39,11 @@ type oneQueue struct {
 }
 
 // url is where the admin port has the queue.
-func (c *oneQueue) url(out *console) (string, error) {
-	account, err := accountOr(out, c.Admin, c.Account)
+func (c *oneQueue) url(out *console, stale staleFlag) (string, error) {
+	if !sqs.ValidQueueName(c.Name) {
+		return "", usageError("%q cannot be the name of a queue", c.Name)
+	}
+	account, err := accountOr(out, c.Admin, c.Account, stale)
 	if err != nil {
 		return "", err
 	}
@@ -47,24 +51,27 @@ func (c *oneQueue) url(out *console) (string, error) {
 }
 
 // accountOr is the account that was given, or else the cluster's own.
-func accountOr(out *console, admin, account string) (string, error) {
+func accountOr(out *console, admin, account string, stale staleFlag) (string, error) {
 	if account != "" {
 		return account, nil
 	}
-	var settings map[string]string
-	if err := callAdmin(out.ctx, http.MethodGet, adminURL(admin)+"/settings", nil, queueTimeout, &settings); err != nil {
-		return "", err
-	}
-	return settings["account"], nil
+	settings, err := readSettings(out, admin, stale)
+	return settings["account"], err
 }
 
-// call does one request about the queue.
-func (c *oneQueue) call(out *console, method, path string, answer any) error {
-	target, err := c.url(out)
+// queueLook is embedded in commands that look into one queue.
+type queueLook struct {
+	oneQueue
+	staleFlag
+}
+
+// look asks for what is at path below the queue.
+func (c *queueLook) look(out *console, path string, query url.Values, answer any) error {
+	target, err := c.url(out, c.staleFlag)
 	if err != nil {
 		return err
 	}
-	if err := callAdmin(out.ctx, method, target+path, nil, queueTimeout, answer); err != nil {
+	if err := callAdmin(out.ctx, http.MethodGet, target+path+c.query(query), nil, lookTimeout, answer); err != nil {
 		return fmt.Errorf("queue %s: %w", c.Name, err)
 	}
 	return nil
@@ -73,6 +80,7 @@ func (c *oneQueue) call(out *console, method, path string, answer any) error {
 type queueList struct {
 	oneNode
 	jsonFlag
+	staleFlag
 	Account string `placeholder:"ID" help:"Queues of this account only."`
 	Prefix  string `placeholder:"TEXT" help:"Queues whose names begin so only."`
 }
@@ -80,7 +88,7 @@ type queueList struct {
 func (c *queueList) Run(out *console) error {
 	query := url.Values{"account": {c.Account}, "prefix": {c.Prefix}}
 	queues := []admin.Queue{}
-	if err := callAdmin(out.ctx, http.MethodGet, adminURL(c.Admin)+"/queues?"+query.Encode(), nil, queueTimeout, &queues); err != nil {
+	if err := callAdmin(out.ctx, http.MethodGet, adminURL(c.Admin)+"/queues"+c.query(query), nil, lookTimeout, &queues); err != nil {
 		return err
 	}
 	if c.JSON {
@@ -131,11 +139,11 @@ func damageText(q *admin.Queue) string {
 	return ""
 }
 
-type queueShow struct{ oneQueue }
+type queueShow struct{ queueLook }
 
 func (c *queueShow) Run(out *console) error {
 	var q admin.QueueDetails
-	if err := c.call(out, http.MethodGet, "", &q); err != nil {
+	if err := c.look(out, "", url.Values{}, &q); err != nil {
 		return err
 	}
 	if c.JSON {
@@ -186,14 +194,18 @@ func writeQueue(w io.Writer, q *admin.QueueDetails) error {
 type queuePurge struct{ oneQueue }
 
 func (c *queuePurge) Run(out *console) error {
-	var answer map[string]uint64
-	if err := c.call(out, http.MethodDelete, "/messages", &answer); err != nil {
+	target, err := c.url(out, staleFlag{})
+	if err != nil {
 		return err
+	}
+	var answer map[string]uint64
+	if err := callAdmin(out.ctx, http.MethodDelete, target+"/messages", nil, queueTimeout, &answer); err != nil {
+		return fmt.Errorf("queue %s: %w", c.Name, err)
 	}
 	if c.JSON {
 		return writeJSON(out.stdout, answer)
 	}
-	_, err := fmt.Fprintf(out.stdout, "%s is empty\n", c.Name)
+	_, err = fmt.Fprintf(out.stdout, "%s is empty\n", c.Name)
 	return err
 }
 

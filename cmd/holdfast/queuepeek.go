@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"io"
-	"net/http"
 	"net/url"
 	"strconv"
 	"strings"
@@ -17,7 +16,7 @@ import (
 const maxShownBody = 200
 
 type queuePeek struct {
-	oneQueue
+	queueLook
 	State string `enum:"visible,inflight,delayed" default:"visible" placeholder:"visible|inflight|delayed" help:"Messages in this state (${default})."`
 	Limit int    `default:"10" env:"HOLDFAST_PEEK_LIMIT" placeholder:"N" help:"At most so many, 1 to 1000 (${default})."`
 	After string `placeholder:"CURSOR" help:"Go on where an earlier answer ended."`
@@ -34,7 +33,7 @@ func (c *queuePeek) Validate() error {
 func (c *queuePeek) Run(out *console) error {
 	query := url.Values{"state": {c.State}, "limit": {strconv.Itoa(c.Limit)}, "after": {c.After}}
 	var page admin.MessagePage
-	if err := c.call(out, http.MethodGet, "/messages?"+query.Encode(), &page); err != nil {
+	if err := c.look(out, "/messages", query, &page); err != nil {
 		return err
 	}
 	if c.JSON {

@@ -52,7 +52,7 @@ func (c *queueRedrive) Validate() error {
 
 // Run answers yes when everything that was to be moved is moved.
 func (c *queueRedrive) Run(out *console) error {
-	target, err := c.url(out)
+	target, err := c.url(out, staleFlag{})
 	if err != nil {
 		return err
 	}

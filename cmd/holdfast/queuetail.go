@@ -8,20 +8,21 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"strings"
 
 	"holdfast.internal/httpapi/admin"
 )
 
-type queueTail struct{ oneQueue }
+type queueTail struct{ queueLook }
 
 // Run prints until it is told to stop. A stream that ends by itself is a no.
 func (c *queueTail) Run(out *console) error {
-	target, err := c.url(out)
+	target, err := c.url(out, c.staleFlag)
 	if err != nil {
 		return err
 	}
-	request, err := http.NewRequestWithContext(out.ctx, http.MethodGet, target+"/tail", nil)
+	request, err := http.NewRequestWithContext(out.ctx, http.MethodGet, target+"/tail"+c.query(url.Values{}), nil)
 	if err != nil {
 		return fmt.Errorf("address %s: %w", target, err)
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -26,6 +27,7 @@ const traceTimeout = 10 * time.Minute
 type queueTrace struct {
 	oneNode
 	jsonFlag
+	staleFlag
 	Data      string `env:"HOLDFAST_TRACE_DATA" placeholder:"DIR" help:"Read the data folder of a stopped node instead of asking a running one."`
 	MessageID string `arg:"" name:"message-id" help:"MessageId, as SendMessage answered it, or as a receive shows it after a redrive."`
 }
@@ -55,13 +57,16 @@ func (c *queueTrace) trace(ctx context.Context, id sqs.MessageID) (trace admin.T
 	if c.Data != "" {
 		return traceFolder(ctx, c.Data, id)
 	}
-	err = callAdmin(ctx, http.MethodGet, adminURL(c.Admin)+"/messages/"+c.MessageID+"/trace", nil, traceTimeout, &trace)
+	err = callAdmin(ctx, http.MethodGet, adminURL(c.Admin)+"/messages/"+c.MessageID+"/trace"+c.query(url.Values{}), nil, traceTimeout, &trace)
 	return trace, err
 }
 
 // traceFolder traces a message in the folder of a stopped node. It builds the
 // state as a start would, to look into it.
 func traceFolder(ctx context.Context, dir string, id sqs.MessageID) (admin.Trace, error) {
+	if err := wal.CheckDataDir(dir); err != nil {
+		return admin.Trace{}, err
+	}
 	if _, err := os.Stat(filepath.Join(dir, wal.StableFile)); err != nil {
 		return admin.Trace{}, fmt.Errorf("open data folder: %w", err) // OpenStable would make one
 	}

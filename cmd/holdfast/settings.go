@@ -25,15 +25,32 @@ type oneNode struct {
 	Admin string `default:"http://127.0.0.1:4567" placeholder:"URL" help:"Admin port of a node (${default})."`
 }
 
+// staleFlag is embedded in commands that look into the state of one running node.
+type staleFlag struct {
+	Stale bool `help:"Answer from what this node knows, although it is not ready."`
+}
+
+// query is the end of a URL that looks into the state; it changes values.
+func (f staleFlag) query(values url.Values) string {
+	if f.Stale {
+		values.Set("stale", "true")
+	}
+	if len(values) == 0 {
+		return ""
+	}
+	return "?" + values.Encode()
+}
+
 type settingsGet struct {
 	oneNode
 	jsonFlag
+	staleFlag
 	Name string `arg:"" optional:"" help:"Print the value of this one only."`
 }
 
 func (c *settingsGet) Run(out *console) error {
-	var settings map[string]string
-	if err := callAdmin(out.ctx, http.MethodGet, adminURL(c.Admin)+"/settings", nil, settingTimeout, &settings); err != nil {
+	settings, err := readSettings(out, c.Admin, c.staleFlag)
+	if err != nil {
 		return err
 	}
 	if c.Name != "" {
@@ -55,6 +72,13 @@ func (c *settingsGet) Run(out *console) error {
 		_, _ = fmt.Fprintf(table, "%s\t%s\n", name, settings[name])
 	}
 	return flush(table)
+}
+
+// readSettings reads the settings in force from an admin port.
+func readSettings(out *console, admin string, stale staleFlag) (settings map[string]string, err error) {
+	target := adminURL(admin) + "/settings" + stale.query(url.Values{})
+	err = callAdmin(out.ctx, http.MethodGet, target, nil, lookTimeout, &settings)
+	return settings, err
 }
 
 type settingsSet struct {

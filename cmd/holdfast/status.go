@@ -71,6 +71,9 @@ func (c *statusCommand) write(w io.Writer, nodes []nodeStatus) error {
 
 // silence is why a node said nothing, without its address, which stands before it.
 func silence(err error) string {
+	if errors.Is(err, errSilent) {
+		return errSilent.Error()
+	}
 	if attempt, ok := errors.AsType[*url.Error](err); ok {
 		err = attempt.Err
 	}

@@ -19,6 +19,7 @@ type topicCommand struct {
 type topicList struct {
 	oneNode
 	jsonFlag
+	staleFlag
 	Account string `placeholder:"ID" help:"Topics of this account only."`
 	Prefix  string `placeholder:"TEXT" help:"Topics whose names begin so only."`
 }
@@ -26,7 +27,7 @@ type topicList struct {
 func (c *topicList) Run(out *console) error {
 	query := url.Values{"account": {c.Account}, "prefix": {c.Prefix}}
 	topics := []admin.Topic{}
-	if err := callAdmin(out.ctx, http.MethodGet, adminURL(c.Admin)+"/topics?"+query.Encode(), nil, queueTimeout, &topics); err != nil {
+	if err := callAdmin(out.ctx, http.MethodGet, adminURL(c.Admin)+"/topics"+c.query(query), nil, lookTimeout, &topics); err != nil {
 		return err
 	}
 	if c.JSON {
@@ -48,6 +49,7 @@ func (c *topicList) Run(out *console) error {
 type topicSubscriptions struct {
 	oneNode
 	jsonFlag
+	staleFlag
 	Account string `placeholder:"ID" help:"Account of the topic (the cluster's own)."`
 	Name    string `arg:"" help:"Name of the topic, or its ARN."`
 }
@@ -57,15 +59,18 @@ func (c *topicSubscriptions) Run(out *console) error {
 	if arn, ok := sns.ParseARN(c.Name); ok && arn.Service == "sns" {
 		account, name = arn.Account, arn.Resource
 	}
-	account, err := accountOr(out, c.Admin, account)
+	if name == "" {
+		return usageError("want the name of a topic, or its ARN")
+	}
+	account, err := accountOr(out, c.Admin, account, c.staleFlag)
 	if err != nil {
 		return err
 	}
-	target := adminURL(c.Admin) + "/topics/" + url.PathEscape(account) + "/" + url.PathEscape(name) + "/subscriptions?after="
+	target := adminURL(c.Admin) + "/topics/" + url.PathEscape(account) + "/" + url.PathEscape(name) + "/subscriptions"
 	all := []admin.Subscription{}
 	for after, more := "", true; more; more = after != "" {
 		var page admin.TopicSubscriptions
-		if err := callAdmin(out.ctx, http.MethodGet, target+url.QueryEscape(after), nil, queueTimeout, &page); err != nil {
+		if err := callAdmin(out.ctx, http.MethodGet, target+c.query(url.Values{"after": {after}}), nil, lookTimeout, &page); err != nil {
 			return fmt.Errorf("topic %s: %w", c.Name, err)
 		}
 		all, after = append(all, page.Subscriptions...), page.Next

@@ -116,8 +116,14 @@ func TestVerify(t *testing.T) {
 	}
 	stray := t.TempDir()
 	writeFile(t, filepath.Join(stray, "photo.jpg"), "x")
-	if got := command(t, exitNo, "wal", "verify", stray); !strings.Contains(got, "not the data folder of a node") {
-		t.Errorf("of another folder: got %q", got)
+	for _, args := range [][]string{
+		{"wal", "verify", stray},
+		{"wal", "dump", stray},
+		{"queue", "trace", "--data", stray, "5fea7756-0ea4-451a-a703-a558b933e274"},
+	} {
+		if got, want := command(t, exitNo, args...), "holdfast: "+stray+": this is not the data folder of a node\n"; got != want {
+			t.Errorf("%v: got %q, want %q", args, got, want)
+		}
 	}
 	flipBit(t, data)
 	var report walReport

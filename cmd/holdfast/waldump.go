@@ -43,6 +43,9 @@ func (c *walDump) Run(out *console) error {
 	if c.To != 0 && c.To < c.From {
 		return usageError("--to %d is before --from %d", c.To, c.From)
 	}
+	if err := wal.CheckDataDir(c.Dir); err != nil {
+		return err
+	}
 	machine, err := replayFrom(c.Dir)
 	if err != nil {
 		return err

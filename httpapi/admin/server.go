@@ -9,6 +9,7 @@ import (
 	"mime"
 	"net/http"
 	"net/http/pprof"
+	"strings"
 
 	"holdfast.internal/cluster"
 	"holdfast.internal/raftfsm"
@@ -21,6 +22,7 @@ const maxSettingSize = 64 << 10
 
 // Node is what the admin port needs of a *cluster.Node.
 type Node interface {
+	Ready() (ready bool, reasons []string)
 	Status() cluster.Status
 	Metrics() cluster.Metrics
 	Queues() []sqs.QueueCensus
@@ -66,19 +68,19 @@ func New(config Config) http.Handler {
 	mux.HandleFunc("GET /status", s.getStatus)
 	mux.HandleFunc("GET /digest", s.getDigest)
 	mux.HandleFunc("GET /members", s.getMembers)
-	mux.HandleFunc("GET /queues", s.whenFormed(s.getQueues))
-	mux.HandleFunc("GET /queues/{account}/{name}", s.whenFormed(s.getQueue))
-	mux.HandleFunc("GET /queues/{account}/{name}/messages", s.whenFormed(s.getMessages))
+	mux.HandleFunc("GET /queues", s.whenReady(s.getQueues))
+	mux.HandleFunc("GET /queues/{account}/{name}", s.whenReady(s.getQueue))
+	mux.HandleFunc("GET /queues/{account}/{name}/messages", s.whenReady(s.getMessages))
 	mux.HandleFunc("DELETE /queues/{account}/{name}/messages", s.deleteMessages)
 	mux.HandleFunc("GET /queues/{account}/{name}/redrive", s.getRedrive)
 	mux.HandleFunc("POST /queues/{account}/{name}/redrive", s.wantJSON(s.postRedrive))
 	mux.HandleFunc("DELETE /queues/{account}/{name}/redrive", s.deleteRedrive)
-	mux.HandleFunc("GET /queues/{account}/{name}/tail", s.whenFormed(s.getTail))
-	mux.HandleFunc("GET /messages/{id}/trace", s.whenFormed(s.getTrace))
-	mux.HandleFunc("GET /topics", s.whenFormed(s.getTopics))
-	mux.HandleFunc("GET /topics/{account}/{name}/subscriptions", s.whenFormed(s.getSubscriptions))
+	mux.HandleFunc("GET /queues/{account}/{name}/tail", s.whenReady(s.getTail))
+	mux.HandleFunc("GET /messages/{id}/trace", s.whenReady(s.getTrace))
+	mux.HandleFunc("GET /topics", s.whenReady(s.getTopics))
+	mux.HandleFunc("GET /topics/{account}/{name}/subscriptions", s.whenReady(s.getSubscriptions))
 	mux.HandleFunc("POST /signing-keys", s.wantJSON(s.postSigningKey))
-	mux.HandleFunc("GET /settings", s.getSettings)
+	mux.HandleFunc("GET /settings", s.whenReady(s.getSettings))
 	mux.HandleFunc("PUT /settings/{name}", s.putSetting)
 	mux.Handle("GET /metrics", config.Metrics.handler())
 	mux.HandleFunc("GET /debug/pprof/", pprof.Index)
@@ -86,21 +88,53 @@ func New(config Config) http.Handler {
 	mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
 	mux.HandleFunc("GET /debug/pprof/symbol", pprof.Symbol)
 	mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
-	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
-		s.refuse(w, http.StatusNotFound, "there is nothing here")
-	})
-	return mux
+	return s.orRefuse(mux)
 }
 
-// whenFormed guards what looks into the state: before the node is in a cluster, that
-// knows nothing, which is not the same as that there is nothing.
-func (s *server) whenFormed(look http.HandlerFunc) http.HandlerFunc {
+// orRefuse serves what mux has, and says as all refusals of this port do what it has not.
+func (s *server) orRefuse(mux *http.ServeMux) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		if s.Node.Settings().ClusterID == "" {
-			s.refuse(w, http.StatusServiceUnavailable, "this node is in no cluster yet")
+		nowhere, pattern := mux.Handler(r)
+		if pattern != "" {
+			mux.ServeHTTP(w, r)
 			return
 		}
-		look(w, r)
+		nowhere.ServeHTTP(&mutedWriter{w}, r)
+		if allowed := w.Header().Get("Allow"); allowed != "" {
+			s.refuse(w, http.StatusMethodNotAllowed, "this takes "+allowed)
+			return
+		}
+		s.refuse(w, http.StatusNotFound, "there is nothing here")
+	}
+}
+
+// mutedWriter takes the header of an answer only.
+type mutedWriter struct{ http.ResponseWriter }
+
+func (w *mutedWriter) WriteHeader(int) {}
+
+func (w *mutedWriter) Write(b []byte) (int, error) { return len(b), nil }
+
+// whenReady guards what looks into the state: that of a node which is not ready may be
+// an old one, and ?stale=true asks for it all the same. Before the node is in a cluster,
+// or has read its log, it knows nothing, which is not the same as that there is nothing.
+func (s *server) whenReady(look http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		ready, reasons := s.Node.Ready()
+		var obstacle string
+		switch {
+		case !ready && r.FormValue("stale") != "true":
+			obstacle = "this node is not ready"
+		case s.Node.Settings().ClusterID == "":
+			obstacle = "this node knows nothing yet"
+		default:
+			look(w, r)
+			return
+		}
+		if len(reasons) > 0 {
+			obstacle += ": " + strings.Join(reasons, "; ")
+		}
+		s.refuse(w, http.StatusServiceUnavailable, obstacle)
 	}
 }
 

@@ -37,11 +37,13 @@ type fakeNode struct {
 	trace     raftfsm.Trace
 	refusal   error       // of Do's outcome
 	condition error       // of Do
+	obstacles []string    // why it is not ready
 	done      sqs.Command // the latest of Do
 	result    sqs.Result  // of it
 }
 
 func (n *fakeNode) Status() cluster.Status     { return n.status }
+func (n *fakeNode) Ready() (bool, []string)    { return len(n.obstacles) == 0, n.obstacles }
 func (n *fakeNode) Metrics() cluster.Metrics   { return n.metrics }
 func (n *fakeNode) Queues() []sqs.QueueCensus  { return n.queues }
 func (n *fakeNode) Settings() raftfsm.Settings { return n.settings }
@@ -166,17 +168,46 @@ func call(t *testing.T, handler http.Handler, method, path, body string, status 
 	return response.Body.String()
 }
 
-// TestUnformed: a node that is in no cluster says so, and not that nothing is there.
+// looks are the paths that look into the state.
+var looks = []string{
+	"/queues", "/queues/000000000000/q", "/queues/000000000000/q/messages", "/queues/000000000000/q/tail", "/settings",
+	"/topics", "/topics/000000000000/orders/subscriptions", "/messages/5fea7756-0ea4-451a-a703-a558b933e274/trace",
+}
+
+// TestUnformed: a node that has no state yet says so, and not that nothing is there,
+// also to whoever takes an old answer.
 func TestUnformed(t *testing.T) {
 	node := newTopicNode()
-	node.settings.ClusterID = ""
-	for _, path := range []string{
-		"/queues", "/queues/000000000000/q", "/queues/000000000000/q/messages", "/queues/000000000000/q/tail",
-		"/topics", "/topics/000000000000/orders/subscriptions", "/messages/5fea7756-0ea4-451a-a703-a558b933e274/trace",
-	} {
-		if got := call(t, newHandler(node, 10), http.MethodGet, path, "", http.StatusServiceUnavailable); !strings.Contains(got, "no cluster yet") {
-			t.Errorf("%s: got %s", path, got)
+	node.settings.ClusterID, node.obstacles = "", []string{"waits for n2", "no leader"}
+	const want = `{"error":"this node knows nothing yet: waits for n2; no leader"}` + "\n"
+	for _, path := range looks {
+		if got := call(t, newHandler(node, 10), http.MethodGet, path+"?stale=true", "", http.StatusServiceUnavailable); got != want {
+			t.Errorf("%s: got %s, want %s", path, got, want)
 		}
+	}
+}
+
+// TestUnready: a node that cannot know the state says why, unless it is asked for
+// what it knows; what it says of itself it says in any case.
+func TestUnready(t *testing.T) {
+	node := newTopicNode()
+	node.obstacles = []string{"no leader", "session not open"}
+	handler := newHandler(node, 10)
+	const want = `{"error":"this node is not ready: no leader; session not open"}` + "\n"
+	for _, path := range looks {
+		for _, query := range []string{"", "?stale=false", "?prefix=a"} {
+			if got := call(t, handler, http.MethodGet, path+query, "", http.StatusServiceUnavailable); got != want {
+				t.Errorf("%s: got %s, want %s", path+query, got, want)
+			}
+		}
+		response := httptest.NewRecorder()
+		handler.ServeHTTP(response, httptest.NewRequest(http.MethodGet, path+"?stale=true", http.NoBody))
+		if got := response.Body.String(); strings.Contains(got, "not ready") {
+			t.Errorf("%s?stale=true: got %d %s", path, response.Code, got)
+		}
+	}
+	for _, path := range []string{"/status", "/digest", "/members", "/metrics", "/settings?stale=true", "/queues?stale=true"} {
+		call(t, handler, http.MethodGet, path, "", http.StatusOK)
 	}
 }
 
@@ -319,5 +350,25 @@ func TestUnknownPaths(t *testing.T) {
 	handler := newHandler(newNode(), 10)
 	call(t, handler, http.MethodGet, "/", "", http.StatusNotFound)
 	call(t, handler, http.MethodGet, "/settings/region/more", "", http.StatusNotFound)
+	call(t, handler, http.MethodPost, "/nothing", "", http.StatusNotFound)
 	call(t, handler, http.MethodGet, "/debug/pprof/goroutine?debug=1", "", http.StatusOK)
+}
+
+// TestOtherMethods: a path that takes other methods says which.
+func TestOtherMethods(t *testing.T) {
+	handler := newHandler(newNode(), 10)
+	for _, test := range []struct{ method, path, allowed string }{
+		{http.MethodPost, "/status", "GET, HEAD"},
+		{http.MethodGet, "/signing-keys", "POST"},
+		{http.MethodPost, "/queues/000000000000/q/messages", "DELETE, GET, HEAD"},
+	} {
+		response := httptest.NewRecorder()
+		handler.ServeHTTP(response, httptest.NewRequest(test.method, test.path, http.NoBody))
+		if got := response.Header().Get("Allow"); response.Code != http.StatusMethodNotAllowed || got != test.allowed {
+			t.Errorf("%s %s: got %d, allowed %q, want 405, %q", test.method, test.path, response.Code, got, test.allowed)
+		}
+		if got, want := response.Body.String(), fmt.Sprintf("{\"error\":\"this takes %s\"}\n", test.allowed); got != want {
+			t.Errorf("%s %s: got %q, want %q", test.method, test.path, got, want)
+		}
+	}
 }
