@@ -60,6 +60,9 @@ type group struct {
 	changes   atomic.Uint64 // of leadership
 	compared  sync.Once     // the settings, with those given
 
+	// installed is how the last installation of a leader's snapshot ended; nil: there was none.
+	installed atomic.Pointer[error]
+
 	news     sync.Mutex
 	turnover chan struct{} // closed when the leader known here changes
 }
@@ -144,6 +147,7 @@ func (g *group) guard(transport guardedTransport) *guard {
 		last:       func() uint64 { return g.raft.Load().LastIndex() },
 		reopen:     g.reopen,
 		breakLinks: g.breakLinks,
+		installed:  func(err error) { g.installed.Store(&err) },
 		fatal:      func(err error) { g.fatal(ExitCode(err), err) },
 		logger:     g.log,
 	})

@@ -59,6 +59,8 @@ type guardConfig struct {
 	reopen func(repair func() error) error
 	// breakLinks closes the connections to a node.
 	breakLinks func(raft.ServerAddress)
+	// installed hears how the installation of a snapshot ended; nil: well.
+	installed func(error)
 	// fatal is called when reopen failed.
 	fatal  func(error)
 	logger *slog.Logger
@@ -222,7 +224,7 @@ func answerKnown(rpc raft.RPC, request *raft.InstallSnapshotRequest) {
 	rpc.Respond(&raft.InstallSnapshotResponse{Term: request.Term, Success: err == nil}, err)
 }
 
-// watched is rpc with a look at raft after a snapshot was installed: its last
+// watched is rpc with an ear for the answer, and a look at raft after a snapshot was installed: its last
 // index must be that of the snapshot. It is not if this node appended entries of
 // its own after judge, as a leader of some moments.
 func (g *guard) watched(rpc raft.RPC, index uint64) raft.RPC {
@@ -232,6 +234,7 @@ func (g *guard) watched(rpc raft.RPC, index uint64) raft.RPC {
 		select {
 		case a := <-answer:
 			asked <- a
+			g.installed(a.Error)
 			installed, ok := a.Response.(*raft.InstallSnapshotResponse)
 			if ok && installed.Success && g.last() > index {
 				g.restart(index)

@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -68,6 +69,7 @@ type guarded struct {
 	raft      *raft.Raft
 	reopened  int
 	broken    int
+	installed []error
 }
 
 // keptOpen is a transport that raft does not close.
@@ -130,6 +132,7 @@ func (f *guarded) open() {
 			return err
 		},
 		breakLinks: func(raft.ServerAddress) { f.broken++ },
+		installed:  func(err error) { f.installed = append(f.installed, err) },
 		fatal:      func(err error) { f.t.Errorf("fatal: got %v", err) },
 		logger:     slog.New(slog.DiscardHandler),
 	})
@@ -225,6 +228,22 @@ func TestGuard(t *testing.T) {
 			})
 		})
 	}
+}
+
+func TestGuardHearsHowInstallsEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newGuarded(t)
+		if ok, err := f.install(20, 3, strings.NewReader("20"), 3); ok || err == nil {
+			t.Errorf("install of a part: got %v, %v, want an error", ok, err)
+		}
+		if ok, err := f.install(20, 3, strings.NewReader("20"), 2); !ok || err != nil {
+			t.Errorf("install: got %v, %v, want success", ok, err)
+		}
+		synctest.Wait()
+		if len(f.installed) != 2 || f.installed[0] == nil || f.installed[1] != nil {
+			t.Errorf("heard %v, want an error and nil", f.installed)
+		}
+	})
 }
 
 // A crash after a snapshot was installed and before the log that conflicts with it

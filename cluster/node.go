@@ -356,11 +356,23 @@ func (n *Node) unready() []string {
 	if len(reasons) == 0 {
 		return nil
 	}
+	if reason := n.shortOfDisk(); reason != "" {
+		reasons = append(reasons, reason)
+	}
 	reasons = append(reasons, n.strangers()...)
 	if n.unreached.Load() {
 		reasons = append(reasons, fmt.Sprintf("the leader does not reach this node at %s, where --cluster has it", n.members.self.Address))
 	}
 	return reasons
+}
+
+// shortOfDisk is diskReason of this node as of now.
+func (n *Node) shortOfDisk() string {
+	var installed error
+	if last := n.group.installed.Load(); last != nil {
+		installed = *last
+	}
+	return diskReason(n.gauges.read(), n.config.DiskReserve, installed)
 }
 
 // sessionless says that a member cannot number its operations yet.

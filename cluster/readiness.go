@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"fmt"
 	"sync"
 	"time"
 )
@@ -55,6 +56,25 @@ func (r *readiness) heard(leader, own uint64) {
 		r.caughtUp = false
 	}
 }
+
+// diskReason is what a member that is not ready says of a disk that is short: what it
+// takes from the leader, such as a snapshot, may not fit. Installed is how the last
+// installation of a snapshot ended. It is empty if the disk has room.
+func diskReason(r reading, reserve int64, installed error) string {
+	if !r.lowDisk {
+		return ""
+	}
+	reason := fmt.Sprintf("the disk has %.1f MiB free, below the reserve of %.1f MiB: give it room", inMiB(r.free), inMiB(reserve))
+	if r.broken {
+		reason = "the disk does not tell how much is free"
+	}
+	if installed != nil {
+		reason += "; the leader's snapshot could not be stored: " + installed.Error()
+	}
+	return reason
+}
+
+func inMiB(n int64) float64 { return float64(n) / (1 << 20) }
 
 // reasons is why a member that does not lead is not ready.
 func (r *readiness) reasons() (why []string) {

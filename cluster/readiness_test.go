@@ -1,10 +1,53 @@
 package cluster
 
 import (
+	"fmt"
 	"slices"
+	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
+
+func TestDiskReason(t *testing.T) {
+	const room = "the disk has 0.5 MiB free, below the reserve of 2.0 MiB: give it room"
+	full := fmt.Errorf("write state.bin: %w", syscall.ENOSPC)
+	for _, test := range []struct {
+		name      string
+		look      reading
+		installed error
+		want      string
+	}{
+		{"room", reading{free: 3 << 20}, nil, ""},
+		{"room again", reading{free: 3 << 20}, full, ""},
+		{"low", reading{free: 1 << 19, lowDisk: true}, nil, room},
+		{
+			"full", reading{free: 1 << 19, lowDisk: true}, full,
+			room + "; the leader's snapshot could not be stored: write state.bin: no space left on device",
+		},
+		{"no answer", reading{lowDisk: true, broken: true}, nil, "the disk does not tell how much is free"},
+	} {
+		if got := diskReason(test.look, 2<<20, test.installed); got != test.want {
+			t.Errorf("%s: got %q, want %q", test.name, got, test.want)
+		}
+	}
+}
+
+// A member with a low disk goes on with the others; when it falls behind, it names its
+// disk.
+func TestLowDiskIsAReasonOfAMember(t *testing.T) {
+	c := newNodes(t, 3)
+	c.configs[0].InMemory, c.configs[0].DataDir, c.configs[0].DiskReserve = nil, t.TempDir(), 1<<62
+	for i := range 3 {
+		c.start(i)
+	}
+	c.awaitReady()
+	c.isolate(0)
+	c.await("reasons with the disk", 30*time.Second, func() bool {
+		ready, reasons := c.list[0].Ready()
+		return !ready && strings.Contains(strings.Join(reasons, ", "), "below the reserve of 4398046511104.0 MiB: give it room")
+	})
+}
 
 func TestReadiness(t *testing.T) {
 	var now time.Duration
