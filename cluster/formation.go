@@ -57,6 +57,8 @@ type formation struct {
 	identity identity
 	obstacle string // what the node waits for
 	broken   error  // a promise could not be written down
+	// strangers are the names of nodes that asked to be of the cluster and are no members.
+	strangers []string
 
 	formed chan struct{} // closed when the node is a member
 }
@@ -244,8 +246,12 @@ func (f *formation) askAll(ctx context.Context, p *promise) ([]standing, string)
 	asked.Wait()
 	answers = slices.DeleteFunc(answers, func(a standing) bool { return a.Name == "" })
 	obstacles = slices.DeleteFunc(obstacles, func(o string) bool { return o == "" })
-	if slices.ContainsFunc(answers, mine.isLeftOut) {
+	switch {
+	case !slices.ContainsFunc(answers, mine.isLeftOut):
+	case slices.ContainsFunc(answers, func(a standing) bool { return mine.isLeftOut(a) && a.names(mine.Name) }):
 		obstacles = append(obstacles, leftOutAdvice)
+	default:
+		obstacles = append(obstacles, noMemberAdvice)
 	}
 	return answers, strings.Join(obstacles, "; ")
 }
@@ -271,6 +277,8 @@ func (f *formation) ask(ctx context.Context, to peer.Target, request []byte, min
 // it can.
 func (s standing) obstacle(a standing) string {
 	switch {
+	case s.isLeftOut(a) && !a.names(s.Name):
+		return fmt.Sprintf("%s is of cluster %s, which has no member %s", a.Name, a.ClusterID, s.Name)
 	case s.isLeftOut(a):
 		return fmt.Sprintf("%s has the data of cluster %s", a.Name, a.ClusterID)
 	case a.Stage == member:
@@ -296,6 +304,15 @@ func (s standing) isLeftOut(a standing) bool { return a.Stage == member && a.Clu
 // leftOutAdvice is what the operator of such a node must know.
 const leftOutAdvice = "this node has none of it: it cannot be taken back yet; if its data folder was only moved or not mounted, " +
 	"stop the node and bring that very folder back, never a copy"
+
+// noMemberAdvice is what the operator of a node must know whose name the cluster does not
+// have.
+const noMemberAdvice = "the members of a cluster are fixed, and this node is none of them: check its --node and --cluster"
+
+// names reports whether a node was told of a member of that name.
+func (s standing) names(name string) bool {
+	return slices.ContainsFunc(s.Members, func(m string) bool { return strings.HasPrefix(m, name+"=") })
+}
 
 func (s standing) memberNamed(name string) string {
 	for _, m := range s.Members {
@@ -404,6 +421,7 @@ func (f *formation) answer(_ context.Context, _ string, request []byte) []byte {
 		return nil
 	}
 	mine := f.standing()
+	f.noteStranger(mine, r.From.Name)
 	if r.Promise != nil && mine.mayPromise(r) {
 		if err := f.promise(*r.Promise); err != nil {
 			f.log.Error("promise not written down", "err", err)
@@ -415,6 +433,27 @@ func (f *formation) answer(_ context.Context, _ string, request []byte) []byte {
 		panic("cluster: encode standing: " + err.Error()) // strings alone
 	}
 	return answer
+}
+
+// maxStrangersNoted bounds the names that are remembered, since anybody may make them up
+// where there are no certificates.
+const maxStrangersNoted = 16
+
+// noteStranger warns, once, of a node that wants to be of this node's cluster and is no
+// member of it.
+func (f *formation) noteStranger(mine standing, name string) {
+	if mine.Stage != member || mine.names(name) {
+		return
+	}
+	f.mu.Lock()
+	known := slices.Contains(f.strangers, name) || len(f.strangers) == maxStrangersNoted
+	if !known {
+		f.strangers = append(f.strangers, name)
+	}
+	f.mu.Unlock()
+	if !known {
+		f.log.Warn("a node that is no member asks to be of the cluster", "from", name, "cluster_id", mine.ClusterID)
+	}
 }
 
 // mayPromise reports whether a blank node may promise what it is asked to: its own

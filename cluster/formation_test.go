@@ -1,10 +1,12 @@
 package cluster
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -109,6 +111,35 @@ func TestWipedNodesWait(t *testing.T) {
 		}
 		if got := c.leader(); got >= 0 {
 			t.Errorf("n%d leads, want nobody", got+1)
+		}
+	})
+}
+
+// TestNodeOfNoMembersName: it hears that there is no such member, and the members warn of
+// it once.
+func TestNodeOfNoMembersName(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newNodes(t, 3)
+		var log bytes.Buffer
+		c.configs[0].Logger = slog.New(slog.NewTextHandler(&log, nil))
+		for i := range 3 {
+			c.start(i)
+		}
+		c.awaitReady()
+		stranger := c.configs[2]
+		stranger.NodeName, stranger.InMemory, stranger.peerDial = "n4", NewInMemory(), c.lan.dialer("n4:1")
+		stranger.Members = append(slices.Clone(stranger.Members), peer.Target{Name: "n4", Address: "n4:1"})
+		c.configs, c.list = append(c.configs, stranger), append(c.list, nil)
+		id := c.list[0].clusterID()
+		c.start(3)
+		time.Sleep(someRounds)
+		want := fmt.Sprintf("n1 is of cluster %s, which has no member n4", id)
+		if got := c.reasons(3); !strings.Contains(got, want) || strings.Count(got, noMemberAdvice) != 1 || strings.Contains(got, leftOutAdvice) {
+			t.Errorf("got %q, want %q, and once what to do", got, want)
+		}
+		c.stop(0)
+		if got := strings.Count(log.String(), "a node that is no member"); got != 1 {
+			t.Errorf("got %d warnings, want 1: %s", got, log.String())
 		}
 	})
 }

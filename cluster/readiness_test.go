@@ -22,7 +22,9 @@ func TestDiskReason(t *testing.T) {
 		{"room again", reading{free: 3 << 20}, full, ""},
 		{"low", reading{free: 1 << 19, lowDisk: true}, nil, room},
 		{
-			"full", reading{free: 1 << 19, lowDisk: true}, full,
+			"full",
+			reading{free: 1 << 19, lowDisk: true},
+			full,
 			room + "; the leader's snapshot could not be stored: write state.bin: no space left on device",
 		},
 		{"no answer", reading{lowDisk: true, broken: true}, nil, "the disk does not tell how much is free"},
