@@ -155,6 +155,33 @@ func (a *admission) fits(size int64) bool {
 		a.pending() < maxPendingBodies
 }
 
+// The reasons for which growing commands are held back, in the order in which they are
+// told. A burst, which waits for answers to those before, is none.
+const (
+	HeldForDisk   = "disk"   // the disks of a majority are below their reserve
+	HeldForMemory = "memory" // the live heap is above its limit
+	HeldForBodies = "bodies" // as many bodies as may be are in no snapshot yet
+)
+
+// HoldReasons are all of them.
+func HoldReasons() []string { return []string{HeldForDisk, HeldForMemory, HeldForBodies} }
+
+// reasons is why growing commands are held back now; empty if they are not.
+func (a *admission) reasons() (why []string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.lowDisk {
+		why = append(why, HeldForDisk)
+	}
+	if a.fullHeap {
+		why = append(why, HeldForMemory)
+	}
+	if a.pending() >= maxPendingBodies {
+		why = append(why, HeldForBodies)
+	}
+	return why
+}
+
 // refusals is the number of commands that were refused so far.
 func (a *admission) refusals() uint64 {
 	a.mu.Lock()

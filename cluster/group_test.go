@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"runtime"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -139,11 +141,22 @@ func TestGrowingCommandsAreRefusedBelowReserve(t *testing.T) {
 		t.Fatalf("got %d messages, want 1: receives pass", len(d.Messages))
 	}
 	do(t, n, sqs.DeleteMessageBatch{Queue: queue, Receipts: []sqs.Receipt{d.Messages[0].Receipt}})
-	if s := n.Status().Disk; s.State != "low" {
-		t.Errorf("got disk state %q, want low", s.State)
+	if s := n.Status(); s.Disk.State != "low" || !slices.Equal(s.Held, []string{HeldForDisk}) {
+		t.Errorf("got disk state %q, held for %q; want low and disk", s.Disk.State, s.Held)
 	}
 	if n.Metrics().Refused != 1 {
 		t.Errorf("got %d refusals, want 1", n.Metrics().Refused)
+	}
+}
+
+// A node whose state is larger than its memory may be says so.
+func TestStatusOverTheMemoryLimit(t *testing.T) {
+	c := diskConfig(t)
+	c.Memory = 1
+	runtime.GC() // what is alive is measured by a collection
+	s := start(t, c).Status()
+	if !slices.Equal(s.Held, []string{HeldForMemory}) || s.Memory.LimitBytes != 1 || s.Memory.HeapBytes <= 1 {
+		t.Errorf("got held for %q, memory %+v; want memory, and a limit of 1 byte", s.Held, s.Memory)
 	}
 }
 

@@ -25,6 +25,7 @@ type Status struct {
 	Uptime    time.Duration
 	Ready     bool
 	Reasons   []string // why it is not ready
+	Held      []string // why this node holds back what makes the state larger, of HoldReasons
 	Role      string   // leader, follower, candidate, nonvoter
 	Leader    string   // name of the leader's node; empty if none is known
 	Term      uint64
@@ -96,8 +97,9 @@ type DiskStatus struct {
 	SnapshotPause time.Duration
 }
 
-// MemoryStatus is about this process.
-type MemoryStatus struct{ RSSBytes, HeapBytes int64 }
+// MemoryStatus is about this process. Limit is that of the heap, as the last garbage
+// collection left it.
+type MemoryStatus struct{ RSSBytes, HeapBytes, LimitBytes int64 }
 
 // Status describes the node as of now.
 func (n *Node) Status() Status {
@@ -119,7 +121,10 @@ func (n *Node) Status() Status {
 		Groups:    []GroupStatus{group},
 		Time:      n.clock.status(),
 		Disk:      n.diskStatus(),
-		Memory:    MemoryStatus{RSSBytes: residentMemory(), HeapBytes: n.gauges.read().heap},
+		Held:      n.group.admission.reasons(),
+		Memory: MemoryStatus{
+			RSSBytes: residentMemory(), HeapBytes: n.gauges.read().heap, LimitBytes: n.config.Memory,
+		},
 	}
 	s.Ready, s.Reasons = n.Ready()
 	s.Members = n.memberStatus(group, s.Time.WallOffset)

@@ -179,12 +179,19 @@ var statusRows = []struct {
 	}},
 	{"lost messages", func(s *admin.Status) string { return fmt.Sprint(s.Totals.Lost) }},
 	{"disk", func(s *admin.Status) string {
-		return fmt.Sprintf("%s, %s free", s.Disk.State, sizeText(s.Disk.FreeBytes))
+		return fmt.Sprintf("%s, %s free, reserve %s", s.Disk.State, sizeText(s.Disk.FreeBytes), sizeText(s.Disk.ReserveBytes))
 	}},
 	{"fsync", func(s *admin.Status) string {
-		return fmt.Sprintf("p50 %d us, p99 %d us", s.Disk.FsyncP50US, s.Disk.FsyncP99US)
+		if s.Disk.FsyncP99US == 0 {
+			return "none yet"
+		}
+		return fmt.Sprintf("p50 %s, p99 %s", boundText(s.Disk.FsyncP50US), boundText(s.Disk.FsyncP99US))
 	}},
-	{"memory", func(s *admin.Status) string { return sizeText(s.Memory.RSSBytes) }},
+	{"memory", func(s *admin.Status) string {
+		return fmt.Sprintf("%s, live %s, limit %s",
+			sizeText(s.Memory.RSSBytes), sizeText(s.Memory.HeapBytes), sizeText(s.Memory.LimitBytes))
+	}},
+	{"sends", func(s *admin.Status) string { return sendsText(s.SendsHeld) }},
 	{"certificates", func(s *admin.Status) string {
 		var words []string
 		for _, c := range s.Certificates {
@@ -192,6 +199,38 @@ var statusRows = []struct {
 		}
 		return strings.Join(words, ", ")
 	}},
+}
+
+// holdTexts are what the reasons of sends_held mean.
+var holdTexts = map[string]string{
+	"disk":   "disk below the reserve",
+	"memory": "live memory above the limit",
+	"bodies": "too much that is in no snapshot yet",
+}
+
+// sendsText tells whether sends are held back.
+func sendsText(held []string) string {
+	if len(held) == 0 {
+		return "taken"
+	}
+	return "held back: " + strings.Join(held, ", ")
+}
+
+// holdText says what it means that a node holds back sends.
+func holdText(s *admin.Status) string {
+	words := make([]string, len(s.SendsHeld))
+	for i, reason := range s.SendsHeld {
+		words[i] = cmp.Or(holdTexts[reason], reason)
+	}
+	return fmt.Sprintf("%s holds back sends, and takes receives and deletes: %s", s.Node, strings.Join(words, ", "))
+}
+
+// boundText is the upper bound of a duration of so many microseconds.
+func boundText(us int64) string {
+	if us < 1000 {
+		return fmt.Sprintf("≤ %d us", us)
+	}
+	return fmt.Sprintf("≤ %g ms", float64(us)/1000)
 }
 
 // membersText tells which members the node sees, in one cell, and how old its
@@ -235,6 +274,11 @@ func writeStatusTable(w io.Writer, nodes []nodeStatus) error {
 			_, _ = fmt.Fprintf(w, "%s does not answer at %s: %s\n", cmp.Or(node.Node, "a node"), node.Admin, node.Error)
 		case !node.Status.Ready:
 			_, _ = fmt.Fprintf(w, "%s is not ready: %s\n", node.Status.Node, strings.Join(node.Status.Reasons, ", "))
+		}
+	}
+	for _, node := range nodes {
+		if node.Status != nil && len(node.Status.SendsHeld) > 0 {
+			_, _ = fmt.Fprintln(w, holdText(node.Status))
 		}
 	}
 	for _, line := range silences(nodes) {

@@ -23,8 +23,10 @@ func TestStatusTable(t *testing.T) {
 		},
 		Time:   admin.Time{WallOffsetMS: -12},
 		Totals: admin.Totals{Queues: 2, Topics: 3, Subscriptions: 9, Visible: 30, InFlight: 4, Delayed: 1},
-		Disk:   admin.Disk{State: "ok", FreeBytes: 5 << 30, FsyncP50US: 350, FsyncP99US: 1500},
-		Memory: admin.Memory{RSSBytes: 80 << 20},
+		Disk:   admin.Disk{State: "low", FreeBytes: 5 << 30, ReserveBytes: 6 << 30, FsyncP50US: 350, FsyncP99US: 1500},
+		Memory: admin.Memory{RSSBytes: 80 << 20, HeapBytes: 65 << 20, LimitBytes: 64 << 20},
+
+		SendsHeld: []string{"disk", "memory", "a later reason"},
 
 		Certificates: []admin.Certificate{{Name: "peer", NotAfter: time.Unix(1_900_000_000, 0).UTC()}},
 	}

@@ -1,6 +1,8 @@
 package admin
 
 import (
+	"slices"
+
 	"github.com/prometheus/client_golang/prometheus"
 
 	"holdfast.internal/cluster"
@@ -90,6 +92,18 @@ var nodeMetrics = []metric{
 		func(s *cluster.Status, _ *cluster.Metrics) float64 { return float64(s.Disk.FreeBytes) },
 	},
 	{
+		description("disk_reserve_bytes", "Free space below which sends are held."), prometheus.GaugeValue,
+		func(s *cluster.Status, _ *cluster.Metrics) float64 { return float64(s.Disk.ReserveBytes) },
+	},
+	{
+		description("memory_heap_bytes", "Heap that the last garbage collection left."), prometheus.GaugeValue,
+		func(s *cluster.Status, _ *cluster.Metrics) float64 { return float64(s.Memory.HeapBytes) },
+	},
+	{
+		description("memory_limit_bytes", "Heap above which sends are held."), prometheus.GaugeValue,
+		func(s *cluster.Status, _ *cluster.Metrics) float64 { return float64(s.Memory.LimitBytes) },
+	},
+	{
 		description("ready", "1 when the node takes requests."), prometheus.GaugeValue,
 		func(s *cluster.Status, _ *cluster.Metrics) float64 { return oneIf(s.Ready) },
 	},
@@ -115,6 +129,25 @@ func oneIf(yes bool) float64 {
 	return 0
 }
 
+var (
+	sendsHeldDescription = prometheus.NewDesc("holdfast_sends_held",
+		"1 while sends, and what else makes the state larger, are held back for this reason.", []string{"reason"}, nil)
+	memberUpDescription = prometheus.NewDesc("holdfast_member_up",
+		"1 for a member that answers this node, and for the node itself.", []string{"member"}, nil)
+)
+
+// collectConditions tells what is wrong by this node's word: a series for each reason
+// and each member, whether it is wrong or not.
+func collectConditions(out chan<- prometheus.Metric, s *cluster.Status) {
+	for _, reason := range cluster.HoldReasons() {
+		held := oneIf(slices.Contains(s.Held, reason))
+		out <- prometheus.MustNewConstMetric(sendsHeldDescription, prometheus.GaugeValue, held, reason)
+	}
+	for _, m := range s.Members {
+		out <- prometheus.MustNewConstMetric(memberUpDescription, prometheus.GaugeValue, oneIf(m.Up), m.Name)
+	}
+}
+
 var fsyncDescription = description("wal_fsync_seconds", "Time to write log entries and make them durable.")
 
 // Describe implements prometheus.Collector. It tells nothing, which has the registry
@@ -128,6 +161,7 @@ func (c *collector) Collect(out chan<- prometheus.Metric) {
 	for _, m := range nodeMetrics {
 		out <- prometheus.MustNewConstMetric(m.desc, m.kind, m.of(&status, &metrics))
 	}
+	collectConditions(out, &status)
 	out <- newHistogram(fsyncDescription, metrics.Fsyncs)
 	leads := status.Role == "leader"
 	collectQueues(out, capQueues(readQueues(c.node, &metrics), c.limit), leads)

@@ -121,7 +121,7 @@ func newNode() *fakeNode {
 	return &fakeNode{
 		status: cluster.Status{
 			Node: "n1", ClusterID: "c1", Version: "v1", Format: cluster.FormatStatus{Current: 2, Min: 1, Max: 3},
-			PID: 4, Uptime: 5 * time.Millisecond, Ready: true, Reasons: []string{"because"}, Role: "leader", Leader: "n1", Term: 6,
+			PID: 4, Uptime: 5 * time.Millisecond, Ready: true, Reasons: []string{"because"}, Held: []string{cluster.HeldForMemory}, Role: "leader", Leader: "n1", Term: 6,
 			Groups: []cluster.GroupStatus{{
 				Group: 7, Role: "leader", Leader: "n1", Term: 8, Commit: 9, Applied: 10, Last: 11, First: 12, Snapshot: 13,
 				LogBytes: 14, PendingBytes: 15, ParkedPolls: 16, Sessions: 17,
@@ -138,7 +138,7 @@ func newNode() *fakeNode {
 			},
 			Totals: sqs.Totals{Queues: 31, Visible: 32, InFlight: 33, Delayed: 34, Damaged: 35, Lost: 38},
 			Topics: sns.Totals{Topics: 39, Confirmed: 20, Pending: 21, Damaged: 40},
-			Memory: cluster.MemoryStatus{RSSBytes: 36, HeapBytes: 37},
+			Memory: cluster.MemoryStatus{RSSBytes: 36, HeapBytes: 37, LimitBytes: 41},
 		},
 		settings: settings,
 	}

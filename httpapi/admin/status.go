@@ -18,9 +18,10 @@ type Status struct {
 	PID       int      `json:"pid"`
 	UptimeMS  int64    `json:"uptime_ms"`
 	Ready     bool     `json:"ready"`
-	Reasons   []string `json:"reasons"` // why not ready
-	Role      string   `json:"role"`    // leader, follower, candidate or nonvoter
-	Leader    string   `json:"leader"`  // name of a node; empty when unknown
+	Reasons   []string `json:"reasons"`    // why not ready
+	SendsHeld []string `json:"sends_held"` // why this node holds back sends and what else makes the state larger: disk, memory, bodies
+	Role      string   `json:"role"`       // leader, follower, candidate or nonvoter
+	Leader    string   `json:"leader"`     // name of a node; empty when unknown
 	Term      uint64   `json:"term"`
 	Groups    []Group  `json:"groups"`
 	Time      Time     `json:"time"`
@@ -125,8 +126,9 @@ type Totals struct {
 
 // Memory is what the process uses.
 type Memory struct {
-	RSSBytes  int64 `json:"rss_bytes"`
-	HeapBytes int64 `json:"heap_bytes"`
+	RSSBytes   int64 `json:"rss_bytes"`
+	HeapBytes  int64 `json:"heap_bytes"`  // that the last garbage collection left
+	LimitBytes int64 `json:"limit_bytes"` // of the heap: above it sends are held
 }
 
 // newStatus gives s its names on the wire. Lists are never null.
@@ -139,7 +141,8 @@ func newStatus(s cluster.Status) Status {
 		PID:       s.PID,
 		UptimeMS:  s.Uptime.Milliseconds(),
 		Ready:     s.Ready,
-		Reasons:   each(s.Reasons, func(reason string) string { return reason }),
+		Reasons:   append([]string{}, s.Reasons...),
+		SendsHeld: append([]string{}, s.Held...),
 		Role:      s.Role,
 		Leader:    s.Leader,
 		Term:      s.Term,
