@@ -75,10 +75,14 @@ func (c *serveCommand) announce(w io.Writer, b *broker) error {
 	if b.peerPort != nil {
 		peers = fmt.Sprintf("peer   %s, member of %s\n", b.peerPort.Addr(), strings.Join(c.Cluster, ","))
 	}
+	region := c.Region // a member that knows no other one yet says what it was told
+	if settings := b.node.Settings(); settings.ClusterID != "" {
+		region = settings.Region
+	}
 	_, err := fmt.Fprintf(w, `holdfast %s, node %s, data in %s
 api    %s
 admin  %s
 %stry    AWS_ACCESS_KEY_ID=any AWS_SECRET_ACCESS_KEY=any aws --endpoint-url %s --region %s sqs create-queue --queue-name hello
-`, buildVersion(), c.Node, c.Data, b.apiURL(), b.adminURL(), peers, b.apiURL(), c.Region)
+`, buildVersion(), c.Node, c.Data, b.apiURL(), b.adminURL(), peers, b.apiURL(), region)
 	return err
 }

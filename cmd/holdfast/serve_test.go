@@ -332,3 +332,32 @@ func TestStopDuringStart(t *testing.T) {
 		t.Errorf("got exit %d, want 0: %s", code, stderr.String())
 	}
 }
+
+// TestAnnouncedRegion is the one in force, which the flag has only seeded.
+func TestAnnouncedRegion(t *testing.T) {
+	data := t.TempDir()
+	serve(t, data, "--region", "eu-west-1").stop()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	stdout, writer := io.Pipe()
+	code := make(chan int, 1)
+	go func() {
+		args := []string{"serve", "--data", data, "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--disk-reserve", "1MiB", "--region", "us-west-2"}
+		code <- run(ctx, args, strings.NewReader(""), writer, io.Discard)
+		_ = writer.Close()
+	}()
+	var try string
+	for lines := bufio.NewScanner(stdout); try == "" && lines.Scan(); {
+		if strings.HasPrefix(lines.Text(), "try ") {
+			try = lines.Text()
+		}
+	}
+	cancel()
+	go func() { _, _ = io.Copy(io.Discard, stdout) }() // whatever else it says
+	if got := <-code; got != 0 || !strings.Contains(try, " --region eu-west-1 ") {
+		t.Errorf("got exit %d and %q, want the region in force", got, try)
+	}
+	if err := awaitUnlocked(filepath.Join(data, wal.StableFile)); err != nil {
+		t.Error(err)
+	}
+}

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"os"
@@ -33,8 +34,13 @@ func main() {
 	listen := flag.String("listen", "127.0.0.1:4566", "where the balancer listens, `HOST:PORT`")
 	admin := flag.String("admin", "127.0.0.1:4567", "where the balancer of the admin ports listens, `HOST:PORT`")
 	base := flag.Int("base", 4570, "the nodes use the three `ports` after this one, and those 10 and 20 further on")
+	insecure := flag.Bool("insecure", false, "listen on other addresses than loopback although nobody has to sign in")
 	flag.Parse()
-	t := trial{binary: *binary, data: *data, listen: *listen, adminListen: *admin, base: *base}
+	t := trial{binary: *binary, data: *data, listen: *listen, adminListen: *admin, base: *base, insecure: *insecure}
+	if err := t.check(); err != nil {
+		_, _ = fmt.Fprintln(os.Stderr, "trial:", err)
+		os.Exit(2)
+	}
 	if err := t.run(ctx); err != nil {
 		_, _ = fmt.Fprintln(os.Stderr, "trial:", err)
 		os.Exit(1)
@@ -45,6 +51,25 @@ type trial struct {
 	binary, data        string
 	listen, adminListen string
 	base                int
+	insecure            bool
+}
+
+// check refuses ports that cannot be, and to serve a network unless that is wanted.
+func (t *trial) check() error {
+	if last := t.base + 20 + nodes; t.base < 0 || last > 65535 {
+		return fmt.Errorf("-base %d: want 0 to %d", t.base, 65535-20-nodes)
+	}
+	for _, port := range []struct{ flag, address string }{{"-listen", t.listen}, {"-admin", t.adminListen}} {
+		host, _, err := net.SplitHostPort(port.address)
+		if err != nil {
+			return fmt.Errorf("%s %q: want HOST:PORT", port.flag, port.address)
+		}
+		if ip := net.ParseIP(host); !t.insecure && host != "localhost" && !ip.IsLoopback() {
+			return fmt.Errorf("%s %s is open to the network and nobody has to sign in: choose a loopback address, or say -insecure",
+				port.flag, port.address)
+		}
+	}
+	return nil
 }
 
 const nodes = 3
@@ -134,6 +159,10 @@ func (t *trial) runNode(ctx context.Context, i int) error {
 		return err
 	}
 	defer func() { _ = output.Close() }()
+	began, err := output.Seek(0, io.SeekEnd)
+	if err != nil {
+		return err
+	}
 	cmd := exec.CommandContext(ctx, t.binary, t.arguments(i)...)
 	cmd.Stdout, cmd.Stderr = output, output
 	cmd.SysProcAttr = childAttributes()
@@ -145,9 +174,24 @@ func (t *trial) runNode(ctx context.Context, i int) error {
 	say("n%d     process %d", i, cmd.Process.Pid)
 	_ = cmd.Wait() // how it ended is in ProcessState
 	if ctx.Err() == nil {
-		say("n%d ended (%s); to have it back, in another terminal:\n  %s %s", i, cmd.ProcessState, t.binary, strings.Join(t.arguments(i), " "))
+		say("n%d ended (%s)%s; to have it back, in another terminal:\n  %s %s",
+			i, cmd.ProcessState, t.reason(i, cmd.ProcessState, began), t.binary, strings.Join(t.arguments(i), " "))
 	}
 	return nil
+}
+
+// reason is the last line that node i has logged, behind what was logged before it
+// began, if it has ended itself; nothing of one that was killed.
+func (t *trial) reason(i int, end *os.ProcessState, began int64) string {
+	log, err := os.ReadFile(t.folder(i) + ".log")
+	if err != nil || end.ExitCode() <= 0 || int64(len(log)) < began {
+		return ""
+	}
+	said := strings.TrimSpace(string(log[began:]))
+	if said == "" {
+		return ""
+	}
+	return ": " + said[strings.LastIndexByte(said, '\n')+1:]
 }
 
 func (t *trial) announce(endpoint string, ready bool) {
