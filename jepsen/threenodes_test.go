@@ -158,6 +158,10 @@ func TestLonelyNode(t *testing.T) {
 	c := startTrio(t)
 	leader := c.leader()
 	createQueue(t, c.client(leader), "q", "30")
+	awaitTrue(t, "the queue in the state of that node", func() bool {
+		_, list := command(t, leader, "queue", "list")
+		return strings.Contains(list, " q ")
+	})
 	for _, n := range c.Others(leader) {
 		if _, err := n.Stop(t.Context()); err != nil {
 			t.Fatal(err)
