@@ -204,6 +204,30 @@ func TestDeletedExpiredIsGone(t *testing.T) {
 	}
 }
 
+// TestDeletedExpiredTellsWaiters deletes an expired message for whose sake its group
+// counted as available. Whoever waits must hear when the next one of the group is.
+func TestDeletedExpiredTellsWaiters(t *testing.T) {
+	p := fifoPlayer(t)
+	p.t = t
+	p.do(sqs.SetQueueAttributes{Queue: key("q.fifo"), Attributes: []sqs.Attribute{attribute(t, sqs.MessageRetentionPeriod, "60")}})
+	p.sendFIFO("g")
+	p.at.Now = p.at.Now.Add(30 * time.Second)
+	p.sendFIFO("g")
+	first := p.receiveFIFO(2, 40*time.Second)[0].Receipt
+	p.do(sqs.ChangeMessageVisibilityBatch{Queue: key("q.fifo"), Entries: []sqs.VisibilityEntry{{Receipt: first}}})
+	p.at.Now = p.at.Now.Add(30 * time.Second)
+	if next, ok := p.state.NextAvailable(key("q.fifo"), p.at.Now); ok {
+		t.Fatalf("got %d as the next time, want none while the first message counts as available", next)
+	}
+	_, events, err := p.state.Apply(p.at, sqs.DeleteMessageBatch{Queue: key("q.fifo"), Receipts: []sqs.Receipt{first}})
+	if err != nil || len(events) != 1 || events[0].Kind != sqs.MessagesAvailable {
+		t.Errorf("got %+v, %v", events, err)
+	}
+	if _, ok := p.state.NextAvailable(key("q.fifo"), p.at.Now); !ok {
+		t.Error("the second message is not waited for")
+	}
+}
+
 // TestRunsExpireAtOnce drops any number of never-received messages of one list in
 // one step.
 func TestRunsExpireAtOnce(t *testing.T) {

@@ -266,13 +266,16 @@ func (q *queue) live(now Time, receipt Receipt) (slot uint32, ok bool, err *Erro
 // deleteLive removes a message by its live handle, or one that has expired. One that
 // is gone already counts as deleted once more.
 func (q *queue) deleteLive(now Time, receipt Receipt) *Error {
-	if _, _, err := q.live(now, receipt); err != nil {
+	_, live, err := q.live(now, receipt)
+	if err != nil {
 		return err
 	}
 	q.counters.Deleted++
-	if slot, ok := q.fifo.held.find(rank{sequence: receipt.Sequence}, q.fifo.bySequence); ok {
-		q.fifo.removeFiled(slot)
-		q.fifo.tidy()
+	f := q.fifo
+	if slot, ok := f.held.find(rank{sequence: receipt.Sequence}, f.bySequence); ok {
+		f.removeFiled(slot)
+		f.tidy()
+		f.sooner = f.sooner || !live // its group counted as available, and is to be waited for now
 	}
 	return nil
 }
