@@ -233,8 +233,8 @@ func (g *guard) watched(rpc raft.RPC, index uint64) raft.RPC {
 	go func() {
 		select {
 		case a := <-answer:
+			g.installed(a.Error) // before the answer, which the next one may follow
 			asked <- a
-			g.installed(a.Error)
 			installed, ok := a.Response.(*raft.InstallSnapshotResponse)
 			if ok && installed.Success && g.last() > index {
 				g.restart(index)
