@@ -12,8 +12,8 @@ import (
 // TestMemory holds the index to the bytes of heap that each message or queue may
 // take. The figures are in DESIGN.md.
 func TestMemory(t *testing.T) {
-	if testing.Short() {
-		t.Skip("short: figures, not rules")
+	if underRace || testing.Short() {
+		t.Skip("figures, not rules")
 	}
 	const messages = 200_000
 	for _, test := range []struct {
