@@ -125,11 +125,16 @@ func TestUnreadableBody(t *testing.T) {
 	}
 }
 
-// unreadable makes every read of the first segment fail, but for the index pages that
-// are in the cache.
+// unreadable makes every read of the first segment fail, but for its index pages, which
+// are in the cache then.
 func unreadable(t *testing.T, n *bodyNode) {
 	t.Helper()
 	s := n.list[0]
+	for i := range s.pages {
+		if _, err := s.page(i); err != nil {
+			t.Fatal(err)
+		}
+	}
 	f, err := os.OpenFile(s.path, os.O_WRONLY, 0)
 	if err != nil {
 		t.Fatal(err)
