@@ -311,16 +311,19 @@ const noMemberAdvice = "the members of a cluster are fixed, and this node is non
 
 // names reports whether a node was told of a member of that name.
 func (s standing) names(name string) bool {
-	return slices.ContainsFunc(s.Members, func(m string) bool { return strings.HasPrefix(m, name+"=") })
+	_, ok := s.memberNamed(name)
+	return ok
 }
 
-func (s standing) memberNamed(name string) string {
+// memberNamed is the member of that name as the node was told of it, NAME=HOST:PORT;
+// only the name, and false, if it was told of none.
+func (s standing) memberNamed(name string) (text string, ok bool) {
 	for _, m := range s.Members {
 		if strings.HasPrefix(m, name+"=") {
-			return m
+			return m, true
 		}
 	}
-	return name
+	return name, false
 }
 
 func isFounder(founders []founder, name, raftID string) bool {
@@ -338,7 +341,8 @@ func (f *formation) propose(mine standing, answers []standing) (obstacle string,
 	}
 	p := promise{ClusterID: uuid.NewString()}
 	for _, s := range append(answers, mine) {
-		target, err := peer.ParseTarget(mine.memberNamed(s.Name))
+		text, _ := mine.memberNamed(s.Name)
+		target, err := peer.ParseTarget(text)
 		if err != nil {
 			return "", err
 		}

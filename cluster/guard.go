@@ -224,9 +224,9 @@ func answerKnown(rpc raft.RPC, request *raft.InstallSnapshotRequest) {
 	rpc.Respond(&raft.InstallSnapshotResponse{Term: request.Term, Success: err == nil}, err)
 }
 
-// watched is rpc with an ear for the answer, and a look at raft after a snapshot was installed: its last
-// index must be that of the snapshot. It is not if this node appended entries of
-// its own after judge, as a leader of some moments.
+// watched is rpc with an ear for the answer, and a look at raft after a snapshot was
+// installed: its last index must be that of the snapshot. It is not if this node
+// appended entries of its own after judge, as a leader of some moments.
 func (g *guard) watched(rpc raft.RPC, index uint64) raft.RPC {
 	answer, asked := make(chan raft.RPCResponse, 1), rpc.RespChan
 	rpc.RespChan = answer

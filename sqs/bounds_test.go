@@ -167,12 +167,19 @@ func TestExpiredMakeRoom(t *testing.T) {
 	}
 }
 
-// TestExpiredAttemptIsNotRepeated repeats a receive whose messages have expired behind
-// more than one receive may drop.
-func TestExpiredAttemptIsNotRepeated(t *testing.T) {
+// minutePlayer has a FIFO queue whose messages expire after a minute.
+func minutePlayer(t *testing.T) *player {
+	t.Helper()
 	p := fifoPlayer(t)
 	p.t = t
 	p.do(sqs.SetQueueAttributes{Queue: key("q.fifo"), Attributes: []sqs.Attribute{attribute(t, sqs.MessageRetentionPeriod, "60")}})
+	return p
+}
+
+// TestExpiredAttemptIsNotRepeated repeats a receive whose messages have expired behind
+// more than one receive may drop.
+func TestExpiredAttemptIsNotRepeated(t *testing.T) {
+	p := minutePlayer(t)
 	for i := range 1010 {
 		p.sendFIFO(fmt.Sprint(i))
 	}
@@ -192,9 +199,7 @@ func TestExpiredAttemptIsNotRepeated(t *testing.T) {
 // TestDeletedExpiredIsGone deletes messages of a FIFO queue that have expired and were
 // not dropped yet: a longer retention must not bring them back.
 func TestDeletedExpiredIsGone(t *testing.T) {
-	p := fifoPlayer(t)
-	p.t = t
-	p.do(sqs.SetQueueAttributes{Queue: key("q.fifo"), Attributes: []sqs.Attribute{attribute(t, sqs.MessageRetentionPeriod, "60")}})
+	p := minutePlayer(t)
 	p.sendFIFO("g")
 	received := p.receiveFIFO(1, time.Hour)
 	p.at.Now = p.at.Now.Add(time.Minute)
@@ -207,9 +212,7 @@ func TestDeletedExpiredIsGone(t *testing.T) {
 // TestDeletedExpiredTellsWaiters deletes an expired message for whose sake its group
 // counted as available. Whoever waits must hear when the next one of the group is.
 func TestDeletedExpiredTellsWaiters(t *testing.T) {
-	p := fifoPlayer(t)
-	p.t = t
-	p.do(sqs.SetQueueAttributes{Queue: key("q.fifo"), Attributes: []sqs.Attribute{attribute(t, sqs.MessageRetentionPeriod, "60")}})
+	p := minutePlayer(t)
 	p.sendFIFO("g")
 	p.at.Now = p.at.Now.Add(30 * time.Second)
 	p.sendFIFO("g")

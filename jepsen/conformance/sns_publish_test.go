@@ -73,11 +73,7 @@ func TestPublishing(t *testing.T) {
 		}},
 		{id: "C49", title: "a missing id in a batch to a FIFO topic", play: func(s *stage) {
 			topic := s.fifoTopic()
-			entries := publishEntries(3)
-			for i := range entries {
-				entries[i]["MessageGroupId"] = "g"
-				entries[i]["MessageDeduplicationId"] = fmt.Sprint(i)
-			}
+			entries := groupEntries(3)
 			delete(entries[1], "MessageDeduplicationId")
 			batch := in{"TopicArn": topic, "PublishBatchRequestEntries": entries}
 			s.invalid("PublishBatch", batch,
@@ -87,11 +83,7 @@ func TestPublishing(t *testing.T) {
 		}},
 		{id: "C49b", title: "a missing id in an entry that fails alone", play: func(s *stage) {
 			topic := s.fifoTopic()
-			entries := publishEntries(2)
-			for i := range entries {
-				entries[i]["MessageGroupId"] = "g"
-				entries[i]["MessageDeduplicationId"] = fmt.Sprint(i)
-			}
+			entries := groupEntries(2)
 			entries[1]["Subject"] = ""
 			delete(entries[1], "MessageDeduplicationId")
 			batch := in{"TopicArn": topic, "PublishBatchRequestEntries": entries}

@@ -235,3 +235,13 @@ func publishEntries(n int) []in {
 	}
 	return list
 }
+
+// groupEntries are publishEntries for a FIFO topic, all of one group.
+func groupEntries(n int) []in {
+	list := publishEntries(n)
+	for i := range list {
+		list[i]["MessageGroupId"] = "g"
+		list[i]["MessageDeduplicationId"] = fmt.Sprint(i)
+	}
+	return list
+}
